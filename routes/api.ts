@@ -16,6 +16,7 @@ import { refuseTrashedIds } from "./http/trashed_ids.ts";
 import { imageRoutes } from "./images.ts";
 import { importExportRoutes } from "./import_export.ts";
 import { jobRoutes } from "./jobs.ts";
+import { libraryRoutes } from "./library.ts";
 import { lorebookRoutes } from "./lorebooks.ts";
 import { memoryRoutes } from "./memories.ts";
 import { queueRoutes } from "./message_queue.ts";
@@ -63,6 +64,7 @@ export function createApi(services: Services, build?: string): Router {
   api.route("/", memoryRoutes(services));
   api.route("/", attachmentRoutes(services));
   api.route("/", documentRoutes(services));
+  api.route("/", libraryRoutes(services));
   api.route("/", trashRoutes(services));
   api.route("/", searchRoutes(services));
   api.route("/", speechRoutes(services));

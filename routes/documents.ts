@@ -4,7 +4,7 @@ import { type AppContext, getClientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { type PageUnit, parsePages, type StoredDocument } from "../services/documents/document.ts";
 import { HashedStream, hashJson } from "../services/storage/idempotency.ts";
-import { formatEtag } from "./http/etag.ts";
+import { formatEtag, parsePrecondition } from "./http/etag.ts";
 import { readStreamedUpload } from "./http/form.ts";
 import { formatAttachmentHeader, toRangedResponse } from "./http/file_response.ts";
 import { createRouter, createSchemaError } from "./http/router.ts";
@@ -58,6 +58,13 @@ export function documentRoutes(services: Services) {
     .openapi(schema.getRoute, async (c) => {
       const { documents } = await services.documents();
       const document = documents.get(c.req.valid("param").id);
+      c.header("ETag", formatEtag(document.updatedAtMs));
+      return c.json(schema.toDocumentJson(document), 200);
+    })
+    .openapi(schema.renameRoute, async (c) => {
+      const { documents } = await services.documents();
+      const expected = parsePrecondition(c.req.valid("header"));
+      const document = await documents.rename(c.req.valid("param").id, c.req.valid("json").name, expected);
       c.header("ETag", formatEtag(document.updatedAtMs));
       return c.json(schema.toDocumentJson(document), 200);
     })

@@ -70,8 +70,10 @@ export function imageRoutes(services: Services) {
     })
     .openapi(schema.galleryRoute, async (c) => {
       const { gallery } = await services.imageGeneration();
-      const { cursor: before, attachment: name, limit } = c.req.valid("query");
-      const { items, nextCursor } = await gallery.list({ before, name, limit });
+      const { cursor: before, attachment: name, q: words, conversation_id: conversationId, limit } = c.req.valid(
+        "query",
+      );
+      const { items, nextCursor } = await gallery.list({ before, name, words, conversationId, limit });
       return c.json({ items: items.map(schema.toGalleryJson), next_cursor: nextCursor ?? null }, 200);
     })
     .openapi(schema.thumbnailRoute, async (c) => {

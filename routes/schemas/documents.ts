@@ -7,12 +7,25 @@ import {
   type DocumentLedgerKind,
   type DocumentUse,
   formatPages,
+  MAX_DOCUMENT_NAME,
   MAX_DOCUMENTS,
   PAGE_UNITS,
   parsePages,
   type StoredDocument,
 } from "../../services/documents/document.ts";
-import { BINARY, ERRORS, Id, IdempotencyKey, IdParams, json, LedgerEntrySchema, RangeHeaders, Time } from "./common.ts";
+import {
+  BINARY,
+  ERRORS,
+  Id,
+  IdempotencyKey,
+  IdParams,
+  IfMatch,
+  json,
+  jsonBody,
+  LedgerEntrySchema,
+  RangeHeaders,
+  Time,
+} from "./common.ts";
 import { Job } from "./jobs.ts";
 
 const tags = ["Documents"];
@@ -25,7 +38,8 @@ const Pages = z.string().max(4_000).refine((text) => parsePages(text) !== undefi
 
 const LEDGER_KINDS = Object.keys(DOCUMENT_LEDGER) as [DocumentLedgerKind, ...DocumentLedgerKind[]];
 
-const Document = z.object({
+/** A document without its text. */
+export const Document = z.object({
   id: Id,
   name: z.string(),
   content_type: z.string(),
@@ -130,6 +144,20 @@ export const getRoute = createRoute({
   tags,
   summary: "Get a document without its text",
   request: { params: IdParams },
+  responses: { 200: json(Document, "The document"), ...ERRORS },
+});
+
+/** Rename. */
+export const renameRoute = createRoute({
+  method: "patch",
+  path: "/api/documents/{id}",
+  tags,
+  summary: "Rename a document",
+  request: {
+    params: IdParams,
+    headers: IfMatch,
+    body: jsonBody(z.object({ name: z.string().trim().min(1).max(MAX_DOCUMENT_NAME) })),
+  },
   responses: { 200: json(Document, "The document"), ...ERRORS },
 });
 

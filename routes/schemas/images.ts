@@ -361,6 +361,8 @@ export const galleryRoute = createRoute({
       cursor: Id.optional(),
       limit: z.coerce.number().int().min(1).max(200).default(50),
       attachment: z.string().max(128).optional().openapi({ description: "Only the image with this name" }),
+      q: z.string().max(500).optional().openapi({ description: "Only images whose prompt has this text" }),
+      conversation_id: Id.optional().openapi({ description: "Only the images of this chat" }),
     }),
   },
   responses: {

@@ -6,6 +6,7 @@ import { AttachmentRows } from "../attachments/attachment_rows.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { Characters } from "../characters/characters.ts";
+import { ConversationFiles } from "./conversation_files.ts";
 import { ConversationImporter } from "./conversation_importer.ts";
 import { AttachmentReferences } from "./message_attachments.ts";
 import { BlockStore } from "./blocks/block_store.ts";
@@ -65,6 +66,8 @@ export interface ConversationServices {
   conversationImporter: ConversationImporter;
   /** Tracks which attachments the conversations refer to. */
   references: AttachmentReferences;
+  /** Finds the documents and images of conversations. */
+  files: ConversationFiles;
 }
 
 /** Dependencies of `openConversations`. */
@@ -150,6 +153,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     forks: new Forks(common),
     conversationImporter: new ConversationImporter(common),
     references,
+    files: new ConversationFiles({ db, store, blocks }),
   };
 }
 

@@ -62,8 +62,10 @@ export type DocumentLedgerKind = keyof typeof DOCUMENT_LEDGER;
 /** A document without its text. */
 export interface StoredDocument {
   id: string;
-  /** File name, or the title of a link's page. */
+  /** File name, the title of a link's page, or the name that the user gave it. */
   name: string;
+  /** True if reading a link again doesn't change its name. */
+  hasOwnName?: true;
   contentType: string;
   /** Size of the original; 0 until a link is fetched. */
   sizeBytes: number;
@@ -111,6 +113,9 @@ export interface DocumentUse {
   /** Page list such as `"3-5,12"`; only with `pages`. */
   pages?: string;
 }
+
+/** Maximum length of a document's name. */
+export const MAX_DOCUMENT_NAME = 200;
 
 /** Maximum number of documents of a message, conversation, character or persona. */
 export const MAX_DOCUMENTS = 100;

@@ -1,5 +1,5 @@
 /** Stores documents: the original as an encrypted file, and its text, which jobs extract, as encrypted rows. */
-import { Semaphore } from "../async/locks.ts";
+import { KeyedMutex, Semaphore } from "../async/locks.ts";
 import { createUuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
@@ -8,9 +8,11 @@ import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
+import { foldForSearch } from "../json/search_fold.ts";
 import { estimateTokens } from "../llm/token_count.ts";
 import { removeLeftovers } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
+import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import { readSealedFile, readSealedRange, writeSealedFile } from "../storage/sealed_file.ts";
 import {
   DOCUMENT_COLUMNS,
@@ -21,6 +23,7 @@ import {
   findTextRow,
   getOriginalFile,
   insertDocument,
+  MAX_DOCUMENT_NAME,
   openDocument,
   openText,
   type PageRange,
@@ -78,14 +81,16 @@ const EXTRACTION = "document";
 /** Number of concurrent extractions: each may take 512 MiB. */
 const PARALLEL = 1;
 const PDF = "application/pdf";
-/** Maximum length of a name. */
-const MAX_NAME = 200;
+/** Number of rows that `listPage` decrypts at once. */
+const ROWS_AT_ONCE = 200;
 const MAX_URL = 2048;
 
 /** Stores and reads documents. */
 export class Documents {
   readonly #deps: DocumentsDeps;
   readonly #pageImages = new Semaphore(PARALLEL);
+  /** A change reads what another one wrote. */
+  readonly #changes = new KeyedMutex();
   /** IDs of documents that are being added. */
   readonly #adding = new Set<string>();
 
@@ -105,6 +110,70 @@ export class Documents {
     return this.#deps.db.all<DocumentRow>(
       `SELECT ${DOCUMENT_COLUMNS} FROM document_file WHERE deleted_at IS NULL ORDER BY created_at DESC, id DESC`,
     ).map((row) => this.#open(row));
+  }
+
+  /**
+   * Lists a page of documents, newest first.
+   *
+   * @param options.words Only documents whose name has this text.
+   * @param options.isWanted Only documents for which it returns true.
+   * @throws {AppError} `invalid_request` for an invalid cursor
+   */
+  async listPage(
+    { cursor, limit, words = "", isWanted = () => true }: {
+      cursor?: string;
+      limit: number;
+      words?: string;
+      isWanted?: (id: string) => boolean;
+    },
+  ): Promise<{ items: StoredDocument[]; nextCursor?: string }> {
+    const query = foldForSearch(words.trim());
+    const items: StoredDocument[] = [];
+    let from = cursor === undefined ? undefined : parseListCursor(cursor);
+    for (;;) {
+      const rows = this.#deps.db.all<DocumentRow>(
+        `SELECT ${DOCUMENT_COLUMNS} FROM document_file WHERE deleted_at IS NULL
+         AND (?1 IS NULL OR created_at < ?1 OR created_at = ?1 AND id < ?2) ORDER BY created_at DESC, id DESC LIMIT ?3`,
+        from?.createdAtMs ?? null,
+        from?.id ?? null,
+        ROWS_AT_ONCE,
+      );
+      for (const row of rows) {
+        if (!isWanted(row.id)) continue;
+        const document = this.#open(row);
+        if (query !== "" && !foldForSearch(document.name).includes(query)) continue;
+        const last = items.at(-1);
+        if (last !== undefined && items.length === limit) {
+          return { items, nextCursor: `${last.createdAtMs}.${last.id}` };
+        }
+        items.push(document);
+      }
+      const end = rows.at(-1);
+      if (end === undefined || rows.length < ROWS_AT_ONCE) return { items };
+      from = { createdAtMs: end.created_at, id: end.id };
+      await yieldIfTickUsedUp();
+    }
+  }
+
+  /**
+   * Renames a document. A link keeps this name when it is read again.
+   *
+   * @throws {AppError} `not_found`, `revision_mismatch`, `invalid_request`; `unprocessable` if it's damaged
+   */
+  async rename(id: string, text: string, expected?: ExpectedVersion): Promise<StoredDocument> {
+    const name = cleanName(text);
+    if (name === "") {
+      const message = "the name is empty";
+      throw new AppError("invalid_request", message, { issues: [{ path: "name", message }] });
+    }
+    if (this.get(id).isUnreadable) {
+      throw new AppError("unprocessable", `Can't rename document "${id}": its data can't be decrypted`);
+    }
+    return await this.#change(id, (before) => {
+      this.get(id);
+      assertExpected(`document "${id}"`, expected, before.updatedAtMs);
+      return { ...before, name, hasOwnName: true };
+    });
   }
 
   /** @throws {AppError} `not_found`, also for a document in the trash */
@@ -140,7 +209,8 @@ export class Documents {
       const { url, languages = [] } = upload;
       return await this.#insert({
         ...document,
-        ...(url !== undefined && { url }),
+        // An export has the name that it had.
+        ...(url !== undefined && { url, hasOwnName: true as const }),
         ...(languages.length > 0 && { languages: [...languages] }),
       });
     });
@@ -456,7 +526,7 @@ export class Documents {
     }, { ...READER_LIMITS, ...limits });
     await this.#change(id, ({ reading: _, error: __, encoding: ___, ...before }) => ({
       ...before,
-      name: url !== undefined && about.title ? toName(about.title) : before.name,
+      name: url !== undefined && about.title && !before.hasOwnName ? toName(about.title) : before.name,
       unit: about.unit,
       pages,
       tokens: Math.ceil(tokens),
@@ -487,18 +557,21 @@ export class Documents {
   }
 
   /** Changes a document, even if it's in the trash. */
-  async #change(
+  #change(
     id: string,
     change: (before: StoredDocument) => StoredDocument,
     further: readonly Statement[] = [],
   ): Promise<StoredDocument> {
-    const { db, sealer, events, now } = this.#deps;
-    const before = this.#load(id);
-    if (before === undefined) throw new AppError("not_found", `Document "${id}" not found`);
-    const after = { ...change(before), updatedAtMs: Math.max(now(), before.updatedAtMs + 1) } satisfies StoredDocument;
-    await db.write([updateDocument(sealer, after), ...further]);
-    events.publish({ kind: "document", id });
-    return after;
+    return this.#changes.run(id, async () => {
+      const { db, sealer, events, now } = this.#deps;
+      const before = this.#load(id);
+      if (before === undefined) throw new AppError("not_found", `Document "${id}" not found`);
+      const updatedAtMs = Math.max(now(), before.updatedAtMs + 1);
+      const after = { ...change(before), updatedAtMs } satisfies StoredDocument;
+      await db.write([updateDocument(sealer, after), ...further]);
+      events.publish({ kind: "document", id });
+      return after;
+    });
   }
 
   #load(id: string): StoredDocument | undefined {
@@ -582,8 +655,19 @@ function parseLink(address: string): URL {
 
 /** Returns a name for display, without folders and control characters. */
 function toName(fileName: string | undefined): string {
-  const name = (fileName ?? "").replace(/^.*\\/s, "").replace(/[\p{Cc}\p{Cf}]+/gu, " ").replace(/\s+/g, " ").trim();
-  return name.toWellFormed().slice(0, MAX_NAME).trim() || "Document";
+  return cleanName((fileName ?? "").replace(/^.*\\/s, "")) || "Document";
+}
+
+function cleanName(text: string): string {
+  const name = text.replace(/[\p{Cc}\p{Cf}]+/gu, " ").replace(/\s+/g, " ").trim();
+  return name.toWellFormed().slice(0, MAX_DOCUMENT_NAME).trim();
+}
+
+/** @throws {AppError} `invalid_request` */
+function parseListCursor(text: string): { createdAtMs: number; id: string } {
+  const match = /^(\d{1,15})\.([A-Za-z0-9_-]{1,64})$/.exec(text);
+  if (match === null) throw new AppError("invalid_request", "Invalid cursor: it isn't from a list of documents");
+  return { createdAtMs: Number(match[1]), id: match[2]! };
 }
 
 function createUnsupportedError(name: string): AppError {

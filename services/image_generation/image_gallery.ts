@@ -7,6 +7,7 @@ import { createUuidV7 } from "../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
+import { foldForSearch } from "../json/search_fold.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { ImageSettings } from "./backend_profiles.ts";
@@ -142,20 +143,49 @@ export class ImageGallery {
    *
    * @param options.before Id of the last image of the previous page.
    * @param options.name Only the images of this attachment.
+   * @param options.words Only images whose prompt has this text.
+   * @param options.conversationId Only the images of this conversation.
    */
   async list(
-    { before, name, limit }: { before?: string; name?: string; limit: number },
+    { before, limit, ...wanted }: {
+      before?: string;
+      name?: string;
+      words?: string;
+      conversationId?: string;
+      limit: number;
+    },
   ): Promise<{ items: GalleryImage[]; nextCursor?: string }> {
+    const { words = "", conversationId } = wanted;
+    const query = foldForSearch(words.trim());
+    const items: GalleryImage[] = [];
+    for (let from = before;;) {
+      const { page, nextCursor } = await this.#readPage(from, wanted.name, limit);
+      items.push(
+        ...page.filter((item) =>
+          this.#isListed(item) && (conversationId === undefined || item.conversationId === conversationId) &&
+          foldForSearch(item.prompt).includes(query)
+        ),
+      );
+      // Prompts and conversations are encrypted, so that images that don't match are read, too.
+      if (items.length > limit) return { items: items.slice(0, limit), nextCursor: items[limit - 1]!.id };
+      if (nextCursor === undefined || (query === "" && conversationId === undefined)) return { items, nextCursor };
+      from = nextCursor;
+    }
+  }
+
+  async #readPage(
+    before: string | undefined,
+    name: string | undefined,
+    limit: number,
+  ): Promise<{ page: GalleryImage[]; nextCursor?: string }> {
     const rows = this.#deps.db.all<Row>(
       `${ROWS} AND (?1 IS NULL OR d.id < ?1) AND (?2 IS NULL OR r.name = ?2) ORDER BY d.id DESC LIMIT ?3`,
       before ?? null,
       name ?? null,
       limit + 1,
     );
-    const page = rows.slice(0, limit);
-    const opened = await Promise.all(page.map((row) => this.#open(row)));
-    const items = opened.filter((item) => this.#isListed(item));
-    return { items, nextCursor: rows.length > limit ? page.at(-1)!.id : undefined };
+    const page = await Promise.all(rows.slice(0, limit).map((row) => this.#open(row)));
+    return { page, nextCursor: rows.length > limit ? page.at(-1)!.id : undefined };
   }
 
   /** Reads a small JPEG of an image. @throws {AppError} `not_found`, `unprocessable`, `not_available` */

@@ -385,3 +385,18 @@ test("the old text stays if the file can't be read again, and a search finds onl
   const found = await (await app.get("/api/search?q=marmalade")).json();
   expect(JSON.stringify(found).match(/Marmalade/g)).toHaveLength(1);
 });
+
+test("renames a document, with If-Match only if nothing else changed it", async () => {
+  const { id } = await addDocument(app, "map.md", "# Map");
+  const etag = (await app.get(`/api/documents/${id}`)).headers.get("etag")!;
+  const rename = (name: string, headers: Record<string, string> = {}) =>
+    app.patch(`/api/documents/${id}`, { name }, { headers });
+  const renamed = await rename("  The\n old mill ", { "if-match": etag });
+  expect([renamed.status, (await renamed.json()).name]).toEqual([200, "The old mill"]);
+  expect(await codeOf(await rename("Other", { "if-match": etag }))).toEqual([412, "revision_mismatch"]);
+  for (const name of ["", "   ", "\u0000"]) expect(await codeOf(await rename(name))).toEqual([400, "invalid_request"]);
+  await app.restart();
+  expect(await (await app.get(`/api/documents/${id}`)).json()).toMatchObject({ name: "The old mill", state: "ready" });
+  await app.delete(`/api/documents/${id}`);
+  expect((await rename("Gone")).status).toBe(409);
+});

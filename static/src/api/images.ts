@@ -38,7 +38,14 @@ export interface ImageApi {
    */
   draw(request: GenerateImage, on: ImageListener, signal: AbortSignal): Promise<GeneratedImages>;
   /** Lists generated images, newest first. @param attachment Only the images of this attachment. */
-  listImages(options: { cursor?: string; attachment?: string }): Promise<PageJson<GalleryImage>>;
+  listImages(options: {
+    cursor?: string;
+    attachment?: string;
+    /** Only images whose prompt has this text. */
+    q?: string;
+    /** Only images of this chat. */
+    conversation_id?: string;
+  }): Promise<PageJson<GalleryImage>>;
   deleteImage(id: string): Promise<void>;
   /** Asks the active model one question outside of any chat and returns its text. */
   ask(messages: RequestMessage[], signal: AbortSignal): Promise<string>;

@@ -120,6 +120,10 @@ export type {
   ImportReportJson as ImportReport,
   ImportSourceJson as ImportSource,
 } from "../../../routes/schemas/import_export.ts";
+export type {
+  ChatFilesJson as ChatFiles,
+  LibraryDocumentJson as LibraryDocument,
+} from "../../../routes/schemas/library.ts";
 export type { JobJson as Job } from "../../../routes/schemas/jobs.ts";
 export type { LicenseNoticeJson as LicenseNotice } from "../../../routes/schemas/data.ts";
 export type {

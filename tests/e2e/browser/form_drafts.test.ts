@@ -12,6 +12,7 @@ import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser/br
 import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { chooseMessageAction, eventually } from "../../helpers/browser/ui_page.ts";
 import { FakeA1111 } from "../../helpers/fakes/fake_a1111.ts";
+import { uploadDocument } from "../../helpers/files/document_files.ts";
 import { answerText, FakeTools } from "../../helpers/fakes/fake_tools.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 
@@ -237,6 +238,16 @@ const FORMS: Form[] = [
     open: (page) => chatMenu(page, "Move to folder"),
   },
   {
+    name: "name of a document",
+    isDialog: true,
+    files: ["library/LibraryDocuments.tsx"],
+    path: "/library",
+    open: async (page) => {
+      await press(page, "Actions for “map.md”");
+      await page.getByRole("menuitem", { name: "Rename" }).click();
+    },
+  },
+  {
     name: "arguments of a tool",
     files: ["chat/messages/ToolCallCard.tsx"],
     path: "/c/c3",
@@ -294,6 +305,7 @@ beforeAll(async () => {
     { id: "a1", role: "assistant", content: "A red fox looks out of the fern." },
   ];
   await app.put("/api/conversations/c1", { title: "Forest", messages });
+  await uploadDocument(app, "map.md", "# Map");
   await app.put("/api/characters/fox", {
     name: "Fox",
     character_book: {

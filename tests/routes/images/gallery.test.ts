@@ -165,3 +165,17 @@ test("prompts are never stored in plain text", async () => {
     }
   });
 });
+
+test("filters the images by prompt and chat, over pages", async () => {
+  await putChat();
+  await generate({ prompt: "a red fox", seed: 1, conversation_id: "c1", message_id: "a1" });
+  for (const seed of [2, 3, 4]) await generate({ prompt: `a heron ${seed}`, seed });
+  await generate({ prompt: "a Réd kite", seed: 5 });
+  const prompts = ({ items }: { items: { prompt: string }[] }) => items.map(({ prompt }) => prompt);
+  const first = await list("?q=red&limit=1");
+  expect(prompts(first)).toEqual(["a Réd kite"]);
+  const second = await list(`?q=red&limit=1&cursor=${first.next_cursor}`);
+  expect([prompts(second), second.next_cursor]).toEqual([["a red fox"], null]);
+  expect(prompts(await list("?conversation_id=c1"))).toEqual(["a red fox"]);
+  expect(prompts(await list("?conversation_id=c2"))).toEqual([]);
+});

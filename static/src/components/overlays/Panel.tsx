@@ -12,13 +12,13 @@ import { useMedia } from "../hooks.ts";
 import { Modal } from "./Dialog.tsx";
 
 /** The width from which sidebar, column and panel fit side by side. */
-const WIDE_QUERY = "(min-width: 1180px)";
+export const PANEL_QUERY = "(min-width: 1180px)";
 
 /** The panel. Escape closes it if it has the focus. */
 export function Panel(
   { title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren },
 ) {
-  const isWide = useMedia(WIDE_QUERY);
+  const isWide = useMedia(PANEL_QUERY);
   const aside = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const panel = aside.current;
@@ -40,6 +40,8 @@ export function Panel(
   if (!isWide) return <Modal class="panel over" label={title} onClose={onClose}>{inside}</Modal>;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.defaultPrevented) return;
+    // It closes a dialog that the panel opened.
+    if (event.target instanceof Element && event.target.closest("dialog")) return;
     event.stopPropagation();
     onClose();
   };

@@ -52,6 +52,7 @@ const KEPT: [methods: string, path: RegExp, kind: OutboxSubject["kind"]][] = [
   ["POST", /^\/api\/conversations\/([^/?]+)\/fork$/, "change"],
   ["POST", /^\/api\/conversations$/, "change"],
   ["POST", /^\/api\/documents\?id=[^&]+$/, "file"],
+  ["PATCH", /^\/api\/documents\/[^/?]+$/, "change"],
   ["POST", /^\/api\/characters\/import$/, "file"],
 ];
 

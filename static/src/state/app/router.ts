@@ -18,8 +18,8 @@ export type Screen =
   | { name: "share" }
   | { name: "search" }
   | { name: "activity" }
-  /** All generated images. */
-  | { name: "images" }
+  /** All documents, or all generated images. */
+  | { name: "library"; page: "documents" | "images" }
   | { name: "pair" }
   | { name: "cli" }
   | { name: "characters" }
@@ -40,9 +40,14 @@ export function parsePath(path: string): Screen {
   if (first === "temporary" && second === undefined) return { name: "new_chat", isTemporary: true };
   if ((first === "pair" || first === "cli") && second === undefined) return { name: first };
   if (first === "c" && second !== undefined && third === undefined) return { name: "chat", conversationId: second };
-  if ((first === "search" || first === "activity" || first === "images" || first === "share") && second === undefined) {
+  if ((first === "search" || first === "activity" || first === "share") && second === undefined) {
     return { name: first };
   }
+  if (first === "library" && third === undefined && (second === undefined || second === "images")) {
+    return { name: "library", page: second ?? "documents" };
+  }
+  // The address of earlier versions.
+  if (first === "images" && second === undefined) return { name: "library", page: "images" };
   if (first === "settings") return { name: "settings", section: second ?? "", item: third };
   if (first === "characters") return parseCharactersPath(second, third);
   return { name: "unknown" };

@@ -25,6 +25,7 @@ export const COMMAND_NAMES = [
   "search",
   "print",
   "recall",
+  "files",
   "options",
   "preview",
   "history",
@@ -37,7 +38,17 @@ export type CommandName = (typeof COMMAND_NAMES)[number];
 /** Actions that the views implement. The chat implements the others. */
 export interface CommandActions {
   open(
-    what: "new" | "temporary" | "model" | "persona" | "lorebook" | "options" | "preview" | "history" | "recall",
+    what:
+      | "new"
+      | "temporary"
+      | "model"
+      | "persona"
+      | "lorebook"
+      | "options"
+      | "preview"
+      | "history"
+      | "recall"
+      | "files",
   ): void;
   /** @param prompt The text after the command; empty to have a prompt written from the last messages. */
   draw(prompt: string): void;
@@ -123,6 +134,7 @@ const COMMANDS: Record<CommandName, Command> = {
   },
   print: { isPossible: (chat) => last(chat) !== undefined, run: (_, __, actions) => actions.print() },
   recall: { isPossible: (chat) => !chat.isTemporary, run: (_, __, actions) => actions.open("recall") },
+  files: { isPossible: isStored, run: (_, __, actions) => actions.open("files") },
   options: { isPossible: always, run: (_, __, actions) => actions.open("options") },
   preview: { isPossible: isStored, run: (_, __, actions) => actions.open("preview") },
   history: { isPossible: isStored, run: (_, __, actions) => actions.open("history") },

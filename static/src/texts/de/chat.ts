@@ -188,6 +188,9 @@ export const chat: typeof English = {
     recall: {
       title: "Nachschlagen",
     },
+    files: {
+      title: "Dokumente und Bilder",
+    },
   },
 
   unsent: {

@@ -375,6 +375,7 @@ export const chatOptions: typeof English = {
     search: "In diesem Chat suchen",
     print: "Den ganzen Chat drucken",
     recall: "Andere Chats durchsuchen und zitieren",
+    files: "Dokumente und Bilder dieses Chats",
     options: "Chat-Optionen",
     preview: "Prompt-Vorschau",
     history: "Frühere Versionen",

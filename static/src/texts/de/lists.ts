@@ -47,6 +47,28 @@ export const lists: typeof English = {
     noneText: "Kein Chat enthält alle diese Wörter. Versuchen Sie es mit weniger Wörtern.",
   },
 
+  library: {
+    title: "Bibliothek",
+    images: "Bilder",
+    searchDocuments: "Nach Namen suchen",
+    searchImages: "Prompts durchsuchen",
+    chat: "Chat",
+    anyChat: "Alle Chats",
+    noMatch: "Keine Treffer",
+    noDocuments: "Noch keine Dokumente",
+    unused: "In keinem Chat verwendet",
+    moreChats: (n) => `${n} weitere`,
+    menu: (name) => `Aktionen für „${name}“`,
+    download: "Datei speichern",
+    rename: "Dokument umbenennen",
+    name: "Name",
+    noFiles: "In diesem Chat gibt es noch keine Dokumente oder Bilder",
+    filesFailed: "Die Dokumente und Bilder konnten nicht geladen werden",
+    always: "Wird mit jeder Nachricht gesendet",
+    toMessage: "Zur Nachricht",
+    imageAt: (n, time) => `Bild ${n}, ${time}: zur Nachricht`,
+  },
+
   share: {
     title: "Empfangene Inhalte",
     intro:

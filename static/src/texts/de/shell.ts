@@ -74,6 +74,7 @@ export const shell: typeof English = {
     answering: "Antwort wird geschrieben",
     replyEnded: "Antwort fertig",
     search: "Suche",
+    library: "Bibliothek",
     activity: "Aktivität",
     runningCount: (n: number) => `, ${n} laufend`,
     branch: "Zweig",

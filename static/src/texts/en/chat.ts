@@ -179,6 +179,9 @@ export const chat = {
     recall: {
       title: "Recall",
     },
+    files: {
+      title: "Documents and images",
+    },
   },
 
   unsent: {

@@ -368,6 +368,7 @@ export const chatOptions = {
     search: "Search in this chat",
     print: "Print the whole chat",
     recall: "Search other chats and quote them",
+    files: "Documents and images of this chat",
     options: "Chat options",
     preview: "Prompt preview",
     history: "Earlier versions",

@@ -45,6 +45,28 @@ export const lists = {
     noneText: "No chat contains all of these words. Try fewer.",
   },
 
+  library: {
+    title: "Library",
+    images: "Images",
+    searchDocuments: "Search by name",
+    searchImages: "Search prompts",
+    chat: "Chat",
+    anyChat: "All chats",
+    noMatch: "No results",
+    noDocuments: "No documents yet",
+    unused: "Not used in a chat",
+    moreChats: (n: number) => `${n} more`,
+    menu: (name: string) => `Actions for “${name}”`,
+    download: "Save file",
+    rename: "Rename document",
+    name: "Name",
+    noFiles: "No documents or images in this chat yet",
+    filesFailed: "Couldn’t load the documents and images",
+    always: "Sent with every message",
+    toMessage: "Go to message",
+    imageAt: (n: number, time: string) => `Image ${n}, ${time}: go to message`,
+  },
+
   share: {
     title: "Received content",
     intro: "Received from another app or website. It’s on this device only, until you add it to a chat.",

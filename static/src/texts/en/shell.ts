@@ -69,6 +69,7 @@ export const shell = {
     answering: "Reply in progress",
     replyEnded: "Reply finished",
     search: "Search",
+    library: "Library",
     activity: "Activity",
     runningCount: (n: number) => `, ${n} running`,
     branch: "Branch",

@@ -183,6 +183,9 @@ export const chat: typeof English = {
     recall: {
       title: "振り返り",
     },
+    files: {
+      title: "文書と画像",
+    },
   },
 
   unsent: {

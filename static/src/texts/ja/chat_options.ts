@@ -355,6 +355,7 @@ export const chatOptions: typeof English = {
     search: "このチャット内を検索",
     print: "チャット全体を印刷",
     recall: "ほかのチャットを検索して引用",
+    files: "このチャットの文書と画像",
     options: "チャットの設定",
     preview: "プロンプトのプレビュー",
     history: "以前のバージョン",

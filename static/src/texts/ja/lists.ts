@@ -42,6 +42,28 @@ export const lists: typeof English = {
     noneText: "すべての語句を含むチャットはありません。語句を減らしてください。",
   },
 
+  library: {
+    title: "ライブラリ",
+    images: "画像",
+    searchDocuments: "名前で検索",
+    searchImages: "プロンプトを検索",
+    chat: "チャット",
+    anyChat: "すべてのチャット",
+    noMatch: "見つかりません",
+    noDocuments: "文書はまだありません",
+    unused: "チャットで使われていません",
+    moreChats: (n) => `ほか ${n} 件`,
+    menu: (name) => `「${name}」の操作`,
+    download: "ファイルを保存",
+    rename: "文書の名前を変更",
+    name: "名前",
+    noFiles: "このチャットにはまだ文書も画像もありません",
+    filesFailed: "文書と画像を読み込めませんでした",
+    always: "すべてのメッセージとともに送信",
+    toMessage: "メッセージに移動",
+    imageAt: (n, time) => `画像 ${n}、${time}：メッセージに移動`,
+  },
+
   share: {
     title: "受信した内容",
     intro: "別のアプリまたはウェブサイトから受信しました。チャットに追加するまで、この端末だけに保存されます。",

@@ -71,6 +71,7 @@ export const shell: typeof English = {
     answering: "返信を作成中",
     replyEnded: "返信が完了しました",
     search: "検索",
+    library: "ライブラリ",
     activity: "実行状況",
     runningCount: (n: number) => `、${n} 件実行中`,
     branch: "分岐",

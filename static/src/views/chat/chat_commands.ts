@@ -51,6 +51,7 @@ const ICONS: Record<CommandName, IconName> = {
   search: "search",
   print: "print",
   recall: "search",
+  files: "library",
   options: "sliders",
   preview: "show",
   history: "history",
@@ -77,7 +78,7 @@ export function listChatCommands(store: Store, chat: OpenChat): ChatCommand[] {
 /** The menu of the title, in groups. The header has the others, or the messages. */
 const MENU: readonly (readonly CommandName[])[] = [
   ["title", "pin", "move", "fork"],
-  ["search", "options"],
+  ["search", "files", "options"],
   ["export", "print", "preview", "history"],
   ["discard"],
 ];
@@ -111,6 +112,7 @@ function getMenuLabel(name: CommandName, store: Store, chat: OpenChat): string {
     move: nav.file,
     fork: t.forkLast,
     search: t.search.label,
+    files: t.files.title,
     options: t.options.title,
     print: nav.print,
     preview: t.preview.title,

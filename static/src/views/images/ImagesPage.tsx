@@ -58,7 +58,7 @@ function Overview({ backends }: { backends: ImageBackends }) {
       <h2>{t.title}</h2>
       <p class="muted">{t.intro}</p>
       <div class="actions-row">
-        <LinkButton href="/images" icon="image">{texts.gallery.title}</LinkButton>
+        <LinkButton href="/library/images" icon="image">{texts.gallery.title}</LinkButton>
       </div>
       {items?.length !== 0 && ways}
       <DetectedBackends backends={backends} />

@@ -160,7 +160,8 @@ function listCommands(store: Store): PaletteEntry[] {
     { key: "temporary", title: texts.slashCommands.temporary, icon: "temporary", run: () => router.go("/temporary") },
     { key: "search", title: texts.search.label, icon: "search", run: () => router.go("/search") },
     { key: "activity", title: texts.activity.title, icon: "activity", run: () => router.go("/activity") },
-    { key: "images", title: texts.gallery.title, icon: "image", run: () => router.go("/images") },
+    { key: "library", title: texts.library.title, icon: "library", run: () => router.go("/library") },
+    { key: "images", title: texts.gallery.title, icon: "image", run: () => router.go("/library/images") },
     { key: "trash", title: texts.trash.title, icon: "trash", run: () => router.go("/settings/trash") },
     {
       key: "sidebar",

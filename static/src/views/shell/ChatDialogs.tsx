@@ -97,7 +97,8 @@ export function FolderDialog(
   );
 }
 
-function FormDialog(
+/** A dialog with a form that keeps its draft. @param props.onSave The draft is cleared before. */
+export function FormDialog(
   { title, draft, onClose, onSave, more, children }: {
     title: string;
     draft: FormDraft;

@@ -27,10 +27,9 @@ const SearchScreen = lazy(() => import("../search/SearchScreen.tsx").then((file)
 const ActivityScreen = lazy(() => import("../activity/ActivityScreen.tsx").then((file) => file.ActivityScreen), {
   as: "screen",
 });
-const ImageGalleryScreen = lazy(
-  () => import("../images/ImageGalleryScreen.tsx").then((file) => file.ImageGalleryScreen),
-  { as: "screen" },
-);
+const LibraryScreen = lazy(() => import("../library/LibraryScreen.tsx").then((file) => file.LibraryScreen), {
+  as: "screen",
+});
 const ShareScreen = lazy(() => import("../share/ShareScreen.tsx").then((file) => file.ShareScreen), { as: "screen" });
 
 const MemoryQuestion = lazy(() => import("../memory/MemoryNotice.tsx").then((file) => file.MemoryQuestion), {
@@ -152,7 +151,7 @@ function Screen() {
   if (screen.name === "search") return <SearchScreen />;
   if (screen.name === "share") return <ShareScreen />;
   if (screen.name === "activity") return <ActivityScreen />;
-  if (screen.name === "images") return <ImageGalleryScreen />;
+  if (screen.name === "library") return <LibraryScreen page={screen.page} />;
   if (screen.name === "characters") return <GalleryScreen />;
   if (screen.name === "card_site") return <CardSiteScreen />;
   if (screen.name === "character") {

@@ -1,7 +1,7 @@
 /** The sidebar: new chat, search, the chats, and at the bottom persona, model state, activity and settings. */
 import { useEffect } from "preact/hooks";
 import { IconButton, LinkButton } from "../../components/Button.tsx";
-import { Icon } from "../../components/Icon.tsx";
+import { Icon, type IconName } from "../../components/Icon.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { getStateTone } from "../../state/connections/connection_state.ts";
@@ -27,6 +27,7 @@ export function Sidebar({ onClose }: { onClose?: () => void }) {
       <LinkButton href="/new" icon="plus">{texts.nav.newChat}</LinkButton>
       <NavRow href="/search" icon="search" screen="search" text={texts.nav.search} />
       <NavRow href="/characters" icon="people" screen="characters" text={texts.nav.characters} />
+      <NavRow href="/library" icon="library" screen="library" text={texts.nav.library} />
       <ChatList />
       <PersonaRow />
       <ConnectionState />
@@ -37,7 +38,7 @@ export function Sidebar({ onClose }: { onClose?: () => void }) {
 }
 
 function NavRow(
-  { href, icon, screen, text }: { href: string; icon: "search" | "gear" | "people"; screen: string; text: string },
+  { href, icon, screen, text }: { href: string; icon: IconName; screen: string; text: string },
 ) {
   const isCurrent = useStore().router.screen.value.name === screen;
   return (

@@ -32,9 +32,10 @@ test.each(WIDTHS)("the title opens a menu of what can be done with the chat (%s)
     "Prompt preview",
     "Earlier versions",
   ];
-  const phone = width === "narrow" ? ["Search in this chat", "Chat options"] : [];
+  const files = "Documents and images";
+  const panels = width === "narrow" ? ["Search in this chat", files, "Chat options"] : [files];
   await eventually(() => items.allInnerTexts(), (all) => all.length > 0);
-  expect(await items.allInnerTexts()).toEqual([...shown, ...phone, ...more, "Delete"]);
+  expect(await items.allInnerTexts()).toEqual([...shown, ...panels, ...more, "Delete"]);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     if (FOLDER) await page.screenshot({ path: `${FOLDER}/title-menu-${width}-${colorScheme}.png` });

@@ -21,6 +21,7 @@ const SCREENS = [
   ["/settings/tools/calls", "Tools"],
   ["/settings/nowhere", "Settings"],
   ["/search?q=nowhere", "Clear search"],
+  ["/library", "New chat"],
   ["/images", "Set up an image server"],
   ["/activity", "New chat"],
 ] as const;

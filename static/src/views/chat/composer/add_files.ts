@@ -55,7 +55,21 @@ const LONG_PASTE = { chars: 4000, lines: 60 };
 export function toPastedFile(text: string, chat: OpenChat): File | undefined {
   if (chat.isTemporary) return undefined;
   const isLong = text.length > LONG_PASTE.chars || text.split("\n", LONG_PASTE.lines + 1).length > LONG_PASTE.lines;
-  return isLong ? new File([text], `${texts.composer.pastedText}.txt`, { type: "text/plain" }) : undefined;
+  return isLong ? new File([text], `${namePasted(text)}.txt`, { type: "text/plain" }) : undefined;
+}
+
+/** Maximum length of the name of a pasted text, in characters. */
+const MAX_PASTED_NAME = 48;
+
+/** Names a pasted text by its first words, without signs of Markdown and those that file names can't have. */
+function namePasted(text: string): string {
+  const line = text.split("\n").map((each) => each.replace(/[\p{Cc}\\/:*?"<>|#`]+/gu, " ").replace(/\s+/g, " ").trim())
+    .find((each) => /[\p{L}\p{N}]/u.test(each)) ?? "";
+  const chars = [...line.replace(/^[-+>.\s]+/, "")];
+  if (chars.length <= MAX_PASTED_NAME) return chars.join("") || texts.composer.pastedText;
+  const start = chars.slice(0, MAX_PASTED_NAME).join("");
+  // Chinese and Japanese have no spaces.
+  return start.replace(/(.{16,}) .*$/u, "$1").trim();
 }
 
 /** Reasons why a file can't be inserted as text. */

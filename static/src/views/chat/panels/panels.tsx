@@ -6,12 +6,13 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { ComponentType } from "preact";
 
 /** The panels. */
-export type ChatPanel = "options" | "preview" | "history" | "recall";
+export type ChatPanel = "options" | "preview" | "history" | "recall" | "files";
 
 const VIEWS: Record<ChatPanel, ComponentType<{ chat: OpenChat; anchor?: string }>> = {
   options: lazy(() => import("./OptionsPanel.tsx").then(({ OptionsPanel }) => OptionsPanel)),
   preview: lazy(() => import("./PreviewPanel.tsx").then(({ PreviewPanel }) => PreviewPanel)),
   history: lazy(() => import("./HistoryPanel.tsx").then(({ HistoryPanel }) => HistoryPanel)),
+  files: lazy(() => import("./FilesPanel.tsx").then(({ FilesPanel }) => FilesPanel)),
   recall: lazy(() => import("./RecallPanel.tsx").then(({ RecallPanel }) => RecallPanel)),
 };
 

@@ -143,7 +143,7 @@ test.each(WIDTHS)("toasts stand above the composer, as wide as it, and cover not
 
 test("attaches text files and long pastes, inserts a text file in a temporary chat, refuses other files", async () => {
   await using ui = await openStory();
-  const names = ["a.ts", "Pasted text.txt"];
+  const names = ["a.ts", `${"word ".repeat(9).trim()}.txt`];
   let count = 0;
   await ui.page.route(/\/api\/documents\?id=/, (route) => {
     const name = names[count++];
@@ -177,7 +177,7 @@ test("attaches text files and long pastes, inserts a text file in a temporary ch
   const long = "word ".repeat(1000);
   await holdToasts(ui.page);
   expect(await paste(long)).toBe(false);
-  await chips.getByText("Pasted text.txt").waitFor();
+  await chips.getByText(names[1]!).waitFor();
   await expect.poll(() => box(ui.page).inputValue()).toBe("Before");
   // A chip is shown before its file is sent.
   await eventually(() => count, (sent) => sent === 2);

@@ -1,10 +1,10 @@
-/** All generated images with their prompts and settings, newest first. */
+/** All generated images with their prompts, chats and times, newest first. */
 import { useEffect, useState } from "preact/hooks";
 import { type ImageApi, imageApi } from "../../api/images.ts";
 import type { ChangeEvent, GalleryImage } from "../../api/types.ts";
 import { ApiImage } from "../../components/ApiFile.tsx";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
-import { useTitle } from "../../components/hooks.ts";
+import { TextField } from "../../components/forms/Field.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
 import { LatestRead } from "../../state/app/latest_read.ts";
@@ -12,19 +12,29 @@ import { useStore } from "../../state/store.ts";
 import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { useResource } from "../hooks.tsx";
-import { PageHeader } from "../shell/PageHeader.tsx";
-import { GenerateAgainDialog } from "./GenerateImageDialog.tsx";
-import { DownloadImage, LargeImage } from "./ImageViewer.tsx";
+import { GenerateAgainDialog } from "../images/GenerateImageDialog.tsx";
+import { DownloadImage, LargeImage } from "../images/ImageViewer.tsx";
+import { ChatSelect } from "../documents/DocumentsPage.tsx";
+import { ChatLink } from "./ChatLink.tsx";
 import { batch, computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 
+/** Pause in typing before the search, in milliseconds. */
+const SEARCH_AFTER_MS = 200;
+
 /** The grid. An image opens large, with what it was generated with. */
-export function ImageGalleryScreen() {
+export function GalleryImages() {
   const store = useStore();
   const t = texts.gallery;
   const [gallery] = useState(() => new ImageGallery(imageApi(store.api.client)));
   const [openId, setOpenId] = useState<string>();
-  useTitle(`${t.title} · ${texts.product}`);
+  const [words, setWords] = useState("");
+  const [chat, setChat] = useState("");
+  const isFiltered = words.trim() !== "" || chat !== "";
+  useEffect(() => {
+    const timer = setTimeout(() => gallery.narrow({ words: words.trim(), chat }), SEARCH_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [words, chat]);
   useEffect(() => {
     void gallery.refresh();
     return store.listen((event) => gallery.onChange(event));
@@ -43,31 +53,41 @@ export function ImageGalleryScreen() {
     );
   };
   return (
-    <main id="main" class="page" tabIndex={-1}>
-      <PageHeader title={t.title} />
-      <div class="page-scroll">
-        <div class="column page-sections">
-          {error.value && <ErrorNote title={t.failed} error={error.value} onRetry={() => void gallery.refresh()} />}
-          {items.value === undefined && !error.value && <p class="muted" role="status">{texts.loading}</p>}
-          {items.value?.length === 0 && !hasMore.value && <Nothing />}
-          <ul class="zoom-grid gallery-grid">
-            {items.value?.map((image) => (
-              <li key={image.id}>
-                <button
-                  type="button"
-                  aria-label={image.error ? t.details : t.image(image.prompt)}
-                  onClick={() => setOpenId(image.id)}
-                >
-                  <ApiImage src={`/api/image/gallery/${image.id}/thumbnail`} alt="" loading="lazy" decoding="async" />
-                </button>
-              </li>
-            ))}
-          </ul>
-          {hasMore.value && <Button isBusy={isLoading.value} onClick={() => void gallery.loadMore()}>{t.more}</Button>}
+    <section aria-label={texts.library.images}>
+      {(isFiltered || items.value?.length !== 0) && (
+        <div class="library-filter">
+          <TextField label={texts.library.searchImages} type="search" value={words} onInput={setWords} />
+          <ChatSelect label={texts.library.chat} none={texts.library.anyChat} value={chat} onChange={setChat} />
         </div>
-      </div>
+      )}
+      {error.value && <ErrorNote title={t.failed} error={error.value} onRetry={() => void gallery.refresh()} />}
+      {items.value === undefined && !error.value && <p class="muted" role="status">{texts.loading}</p>}
+      {items.value?.length === 0 && !hasMore.value &&
+        (isFiltered ? <p role="status">{texts.library.noMatch}</p> : <Nothing />)}
+      <ul class="zoom-grid gallery-grid">
+        {items.value?.map((image) => (
+          <li key={image.id}>
+            <button
+              type="button"
+              aria-label={image.error ? t.details : t.image(image.prompt)}
+              onClick={() => setOpenId(image.id)}
+            >
+              <ApiImage src={`/api/image/gallery/${image.id}/thumbnail`} alt="" loading="lazy" decoding="async" />
+            </button>
+            <p class="gallery-prompt" title={image.prompt}>{image.prompt}</p>
+            <p class="muted">{formatTime(image.created_at, new Date())}</p>
+            {image.conversation_id !== undefined && (
+              <ChatLink
+                id={image.conversation_id}
+                messageId={image.message_id}
+              />
+            )}
+          </li>
+        ))}
+      </ul>
+      {hasMore.value && <Button isBusy={isLoading.value} onClick={() => void gallery.loadMore()}>{t.more}</Button>}
       {open && <OpenImage image={open} onRemove={() => remove(open)} onClose={() => setOpenId(undefined)} />}
-    </main>
+    </section>
   );
 }
 
@@ -149,7 +169,14 @@ function listSettings({ prompt, model, settings, checkpoint, workflow_id, create
   return all.filter(([, value]) => value !== undefined && value !== null && value !== "");
 }
 
-/** The state of the screen. */
+/** What the images are narrowed to; `""` for all. */
+interface ImageFilter {
+  words: string;
+  /** Id of a chat. */
+  chat: string;
+}
+
+/** The state of the page. */
 class ImageGallery {
   readonly error = signal<ApiError | undefined>(undefined);
   readonly isLoading = signal(false);
@@ -158,12 +185,22 @@ class ImageGallery {
   readonly #cursor = signal<string | null>(null);
   readonly #api: ImageApi;
   readonly #refreshes = new LatestRead();
+  #filter: ImageFilter = { words: "", chat: "" };
+  /** The filter of what is shown. */
+  #shownFilter = this.#filter;
   /** Newest first; undefined until the first page is there. */
   readonly items = computed(() => this.#loaded.value?.filter(({ id }) => !this.#hidden.value.has(id)));
   readonly hasMore = computed(() => this.#cursor.value !== null);
 
   constructor(api: ImageApi) {
     this.#api = api;
+  }
+
+  /** Shows only the images that match. The others stay until these are there. */
+  narrow(filter: ImageFilter): void {
+    if (filter.words === this.#filter.words && filter.chat === this.#filter.chat) return;
+    this.#filter = filter;
+    void this.refresh();
   }
 
   /** Loads the first page; later ones that are shown stay. */
@@ -206,11 +243,19 @@ class ImageGallery {
   async #load(cursor: string | undefined): Promise<void> {
     this.isLoading.value = true;
     const reads = cursor === undefined ? this.#refreshes : new LatestRead();
-    const read = () => this.#api.listImages(cursor === undefined ? {} : { cursor });
+    const filter = this.#filter;
+    const read = () =>
+      this.#api.listImages({
+        ...(cursor !== undefined && { cursor }),
+        ...(filter.words !== "" && { q: filter.words }),
+        ...(filter.chat !== "" && { conversation_id: filter.chat }),
+      });
     try {
       await reads.run(read, ({ items, next_cursor }) =>
         batch(() => {
-          const loaded = this.#loaded.peek() ?? [];
+          if (filter !== this.#filter) return;
+          const loaded = filter === this.#shownFilter ? this.#loaded.peek() ?? [] : [];
+          this.#shownFilter = filter;
           const isFirst = loaded.length === 0;
           // Ids increase with time: what is older than the page was loaded before and stays.
           const older = next_cursor === null ? [] : loaded.filter(({ id }) => id < next_cursor);
