@@ -58,7 +58,9 @@ function cardSiteRoutes(services: Services) {
       const site = await services.cardSite();
       const { characters } = await services.characters();
       const { bytes, image } = await site.fetchCard(c.req.valid("json").url.trim(), getClientSignal(c));
-      return await sendCharacter(services, c, await characters.importCard(bytes, { image }), 201);
+      const reusesSame = c.req.valid("query").reuse;
+      const { isPresent, ...imported } = await characters.importCard(bytes, { image, reusesSame });
+      return await sendCharacter(services, c, imported, isPresent ? 200 : 201);
     });
 }
 
@@ -200,6 +202,14 @@ function cardRoutes(services: Services) {
     .openapi(schema.importRoute, async (c) => {
       const { characters } = await services.characters();
       // The API document doesn't name the part of the form.
+      if (c.req.valid("query").reuse) {
+        // A repetition finds what the first request has made.
+        const { isPresent, ...imported } = await readStreamedUpload(
+          c,
+          (file) => characters.importStream(file, maxCardBytes, { reusesSame: true }),
+        );
+        return await sendCharacter(services, c, imported, isPresent ? 200 : 201);
+      }
       const id = await services.idempotency.run({
         kind: "character",
         key: c.req.valid("header")["idempotency-key"],
@@ -207,7 +217,7 @@ function cardRoutes(services: Services) {
         make: (id) =>
           readStreamedUpload(c, async (file) => {
             const content = new HashedStream(file);
-            await characters.importStream(content.read(), maxCardBytes, id);
+            await characters.importStream(content.read(), maxCardBytes, { id });
             return content.digest();
           }),
         readFingerprint: () => readStreamedUpload(c, (file) => new HashedStream(file).drain()),

@@ -268,14 +268,24 @@ export const putAvatarRoute = createRoute({
   responses: { 200: json(Character, "Replaced"), ...ERRORS },
 });
 
+const Reuse = z.enum(["true", "false"]).default("false").transform((text) => text === "true").openapi({
+  type: "string",
+  enum: ["true", "false"],
+  description: "Whether a character that is the same already is returned, instead of creating another one",
+});
+
 /** Import a file. */
 export const importRoute = createRoute({
   method: "post",
   path: "/api/characters/import",
   tags,
   summary: "Import a card file: PNG, JSON or CHARX",
-  request: { headers: IdempotencyKey, body: oneFile },
-  responses: { 201: json(Character, "The imported character, with an ID that the server assigned"), ...ERRORS },
+  request: { headers: IdempotencyKey, query: z.object({ reuse: Reuse }), body: oneFile },
+  responses: {
+    200: json(Character, "With `reuse`: the character that is the same already"),
+    201: json(Character, "The imported character, with an ID that the server assigned"),
+    ...ERRORS,
+  },
 });
 
 /** Bring the built-in character back. */
@@ -436,8 +446,12 @@ export const importUrlRoute = createRoute({
   path: "/api/characters/import-url",
   tags,
   summary: "Import a character from its page at a card site, or from a direct link to a card file",
-  request: { body: jsonBody(z.object({ url: z.string().min(1).max(4096) })) },
-  responses: { 201: json(Character, "The new character"), ...ERRORS },
+  request: { query: z.object({ reuse: Reuse }), body: jsonBody(z.object({ url: z.string().min(1).max(4096) })) },
+  responses: {
+    200: json(Character, "With `reuse`: the character that is the same already"),
+    201: json(Character, "The new character"),
+    ...ERRORS,
+  },
 });
 
 /** A card that the card site offers. */

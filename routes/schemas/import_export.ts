@@ -30,8 +30,10 @@ const ImportReport = z.object({
     what: z.enum(IMPORTED_ITEM_KINDS),
     id: z.string(),
     name: z.string(),
-    state: z.enum(["added", "updated"]),
-  })).openapi({ description: "The first of each kind that was added; the counts contain the totals" }),
+    state: z.enum(["added", "updated", "present"]),
+  })).openapi({
+    description: "The first of each kind that was added or is there already; the counts contain the totals",
+  }),
   lines: z.array(z.object({
     level: z.enum(["refused", "left_out", "changed", "kept"]),
     source: z.string().openapi({ description: "Path within the imported data" }),

@@ -26,6 +26,8 @@ import { type CardCodec, type CardFile, type ReadCard, toReadCard } from "./card
 import type { CardTrash, CardUploads } from "./card_trash.ts";
 import { type CardAssets, CardFiles } from "./charx/charx.ts";
 import { NO_CARD } from "./card/card_file.ts";
+import { isSameCard, isSameImage } from "./card/same_card.ts";
+import type { ZipEntry } from "../storage/zip/zip_reader.ts";
 import {
   type CardFileStat,
   type CardRow,
@@ -40,6 +42,7 @@ import {
   type CardPage,
   type CardQuery,
   findCardRow,
+  findCardsNamed,
   findCaseClash,
   listCards,
   listFolders,
@@ -93,6 +96,20 @@ export interface CharacterDeps {
 export interface OpenCard extends ReadCard {
   stored: StoredCard;
   file: PlainFile;
+}
+
+/** Options of an import. */
+interface CardImportOptions {
+  id?: string;
+  image?: Uint8Array;
+  reusesSame?: boolean;
+}
+
+/** A card that may be there already. */
+interface WantedCard {
+  card: ReadCard;
+  png?: Uint8Array;
+  others?: readonly ZipEntry[];
 }
 
 /** Name of the CHARX assets in a version. */
@@ -188,25 +205,32 @@ export class Characters {
    * @param file Its bytes, or its path. The file is left in place.
    * @param options.id By default a new one.
    * @param options.image Image for files without one: PNG, JPEG, WebP or GIF. A card inside it is ignored.
+   * @param options.reusesSame Returns a character that is the same, see `findSame`, instead of creating another one.
    * @throws {AppError} `unprocessable`, `too_large`; `conflict` if the id is taken
    */
   async importCard(
     file: Uint8Array<ArrayBuffer> | string,
-    { id = createUuidV7(), image }: { id?: string; image?: Uint8Array } = {},
-  ): Promise<ReadCharacter> {
+    { id = createUuidV7(), image, reusesSame = false }: CardImportOptions = {},
+  ): Promise<ReadCharacter & { isPresent?: boolean }> {
     // A CHARX is read from disk.
     if (typeof file !== "string" && isCharx(file)) {
-      return await this.#deps.uploads.withTemporaryFile([file], (path) => this.importCard(path, { id, image }));
+      return await this.#deps.uploads.withTemporaryFile(
+        [file],
+        (path) => this.importCard(path, { id, image, reusesSame }),
+      );
     }
     const isOnDisk = typeof file === "string";
-    const { codec } = this.#deps;
-    const { avatarPng, avatarImage = image, others, ...card } = isOnDisk
-      ? await codec.readFile(file)
-      : await codec.parseAny(file);
+    const { avatarPng, avatarImage = image, others, ...card } = await this.readFile(file);
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
     using files = isOnDisk && others !== undefined ? await CardFiles.open(file, others) : undefined;
+    const create = () => this.#lock(id, () => this.#create(id, card, png, files));
     await this.#deps.index.refresh();
-    return await this.#lock(id, () => this.#create(id, card, png, files));
+    if (!reusesSame) return await create();
+    // One after another, or two requests with the same file would both find none.
+    return await this.#locks.run(`same ${card.card.data.name}`, async () => {
+      const same = await this.#findSame({ card, png, others });
+      return same === undefined ? await create() : { ...await this.get(same), isPresent: true };
+    });
   }
 
   /** Reads a card file, or one on disk, without storing anything. @throws {AppError} Like `importCard` */
@@ -216,14 +240,66 @@ export class Characters {
   }
 
   /**
+   * Finds the character that a card file would repeat: its card, its image and its other files are the same, or were in
+   * an earlier version. A file without an image is the same as one with it.
+   *
+   * @param image Like that of `importCard`.
+   * @param knownId A character that it may be although it has another name now.
+   * @throws {AppError} `unprocessable`, `too_large`
+   */
+  async findSame(
+    file: Uint8Array<ArrayBuffer> | string,
+    { image, knownId }: { image?: Uint8Array; knownId?: string } = {},
+  ): Promise<string | undefined> {
+    if (typeof file !== "string" && isCharx(file)) {
+      return await this.#deps.uploads.withTemporaryFile([file], (path) => this.findSame(path, { image, knownId }));
+    }
+    const { avatarPng, avatarImage = image, others, ...card } = await this.readFile(file);
+    // One that can't be read isn't imported either.
+    const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage).catch(NO_CARD));
+    return await this.#findSame({ card, png, others }, knownId);
+  }
+
+  async #findSame(wanted: WantedCard, knownId?: string): Promise<string | undefined> {
+    const { db, index } = this.#deps;
+    await index.refresh();
+    const ids = findCardsNamed(db, wanted.card.card.data.name);
+    for (const id of knownId === undefined ? ids : [knownId, ...ids]) {
+      if (await this.#isSame(id, wanted)) return id;
+    }
+    return undefined;
+  }
+
+  async #isSame(id: string, { card, png, others = [] }: WantedCard): Promise<boolean> {
+    const now = await this.open(id).catch(NO_CARD);
+    if (now === undefined) return false;
+    const isOne = (known: ReadCard, name: string, bytes: Uint8Array) =>
+      isSameCard(known, card) && (png === undefined || (isPngPath(name) && isSameImage(bytes, png)));
+    if (isOne(now, now.stored.path, now.file.bytes)) {
+      using files = others.length === 0 ? undefined : await this.openCharxFiles(now.stored);
+      const known = new Map(files?.entries.map(({ path, crc }) => [path, crc]));
+      return others.every(({ path, crc }) => known.get(path) === crc);
+    }
+    if (now.stored.isExternal || others.length > 0) return false;
+    for (const { n } of await this.#deps.versions.list(toResource(id))) {
+      const before = await this.#readVersion(id, n).catch(NO_CARD);
+      if (before && isOne(before.card, before.name, before.bytes)) return true;
+    }
+    return false;
+  }
+
+  /**
    * Creates a character from an upload. A CHARX is written to disk as it arrives.
    *
    * @param maxBytes Limit for PNG and JSON, which are kept in memory.
-   * @param id A new id.
    * @throws {AppError} like `importCard`; `storage_full`, and errors of `content`
    */
-  async importStream(content: AsyncIterable<Uint8Array>, maxBytes: number, id?: string): Promise<ReadCharacter> {
-    return await this.#deps.uploads.receive(content, maxBytes, (file) => this.importCard(file, { id }));
+  async importStream(
+    content: AsyncIterable<Uint8Array>,
+    maxBytes: number,
+    options: CardImportOptions = {},
+  ): Promise<ReadCharacter & { isPresent?: boolean }> {
+    return await this.#deps.uploads.receive(content, maxBytes, (file) => this.importCard(file, options));
   }
 
   /**

@@ -10,6 +10,7 @@ import {
 } from "./import_report.ts";
 import type { ByteBudget, Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
+import { isJsonObject } from "../json/type_guards.ts";
 import { estimateStepBytes, type ImportedItem, type ImportNote, type ImportStep, LARGE_BYTES } from "./import_item.ts";
 import { type ImportWriterDeps, writeItem, type WriteResult } from "./import_writer.ts";
 
@@ -36,6 +37,8 @@ export class ImportQueue {
   readonly #report: ImportReport;
   readonly #signal: AbortSignal | undefined;
   readonly #pending: PendingItem[] = [];
+  /** Characters that have another ID here than in the import. They come before what refers to them. */
+  readonly #otherIds = new Map<string, string>();
   #messages = 0;
 
   /** @param signal Ends the wait for memory. */
@@ -46,7 +49,8 @@ export class ImportQueue {
   }
 
   /** Takes an item once there is capacity. @throws {AppError} Errors that every item would have: a full disk */
-  async take(step: ImportStep): Promise<void> {
+  async take(read: ImportStep): Promise<void> {
+    const step = read.what === "note" || this.#otherIds.size === 0 ? read : renameIds(read, this.#otherIds);
     // Conversations refer to other items, never to each other.
     const messages = step.what === "note" ? 0 : step.what === "conversation" ? step.messages.length : Infinity;
     while (
@@ -88,8 +92,9 @@ export class ImportQueue {
     if ("note" in first) return addLine(this.#report, first.note);
     const { item, written } = first;
     try {
-      const { state, reason, leftOff = [], unused = [], assetCount, name = item.name } = await written;
-      countItem(this.#report, { ...item, name }, state);
+      const { state, reason, leftOff = [], unused = [], assetCount, name = item.name, id = item.id } = await written;
+      if (id !== item.id) this.#otherIds.set(item.id, id);
+      countItem(this.#report, { what: item.what, id, name }, state);
       if (reason !== undefined) addLine(this.#report, createChangedNote(item.source, reason));
       for (const { code, params, count } of leftOff) {
         addLine(this.#report, { level: "changed", source: item.source, ...importReason(code, params), count });
@@ -114,4 +119,12 @@ export class ImportQueue {
       addLine(this.#report, createRefusedNote(item.source, error));
     }
   }
+}
+
+/** Returns a value in which IDs are replaced, also as a part of an object; bytes stay as they are. */
+function renameIds<T>(value: T, ids: ReadonlyMap<string, string>): T {
+  if (typeof value === "string") return (ids.get(value) ?? value) as T;
+  if (Array.isArray(value)) return value.map((each) => renameIds(each, ids)) as T;
+  if (!isJsonObject(value) || ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, renameIds(each, ids)])) as T;
 }

@@ -39,12 +39,12 @@ export interface ImportLedgerEntry extends LedgerEntry {
 /** Kind of the entry for messages without a code. */
 const OTHER_REASON = "other";
 
-/** An item that was imported, or would be. */
+/** An item that was imported, or would be, or is there already. */
 export interface ReportItem {
   what: ImportedItemKind;
   id: string;
   name: string;
-  state: "added" | "updated";
+  state: "added" | "updated" | "present";
 }
 
 /** The report, as sent by the API. */
@@ -81,7 +81,7 @@ export function createReport(kind: ImportKind, isDryRun: boolean): ImportReport 
   return { kind, dry_run: isDryRun, counts, messages: 0, items: [], lines: [], ledger: [], lines_dropped: 0 };
 }
 
-/** Counts the result of an item, and lists it if fewer than the maximum of its type were imported. */
+/** Counts the result of an item, and lists it unless there are many of its type with such a result. */
 export function countItem(
   report: ImportReport,
   { what, id, name }: Pick<ImportedItem, "what" | "id" | "name">,
@@ -89,7 +89,8 @@ export function countItem(
 ): void {
   const counts = report.counts[what];
   counts[state]++;
-  if ((state === "added" || state === "updated") && counts.added + counts.updated <= MAX_ITEMS) {
+  if (state === "refused") return;
+  if ((state === "present" ? counts.present : counts.added + counts.updated) <= MAX_ITEMS) {
     report.items.push({ what, id, name: name.slice(0, MAX_NAME), state });
   }
 }

@@ -4,6 +4,7 @@ import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { ConversationImport, ConversationImporter } from "../conversations/conversation_importer.ts";
 import type { Documents } from "../documents/documents.ts";
 import type { DocumentUseStore } from "../documents/document.ts";
+import { createUuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import type { ImageGallery } from "../image_generation/image_gallery.ts";
@@ -90,6 +91,8 @@ export interface WriteResult {
   assetCount?: number;
   /** Its final name. */
   name?: string;
+  /** Its ID, if it's another one than the item's. */
+  id?: string;
 }
 
 /**
@@ -101,11 +104,9 @@ export interface WriteResult {
 export async function writeItem(deps: ImportWriterDeps, item: ImportedItem, isDryRun: boolean): Promise<WriteResult> {
   if (item.what === "conversation") return await writeConversation(deps, item, isDryRun);
   if (item.what === "settings") return await importSettings(deps, item, isDryRun);
+  if (item.what === "character") return await importCharacter(deps, item, isDryRun);
   if (await exists(deps, item)) return { state: "present" };
   switch (item.what) {
-    case "character":
-      if (!isDryRun) return await writeCharacter(deps, item);
-      return createCharacterResult(await deps.characters.readFile(item.file), item.files);
     case "persona":
       if (!isDryRun) return await writePersona(deps, item);
       break;
@@ -238,6 +239,32 @@ async function writeDocument({ documents, documentUses }: ImportWriterDeps, item
     const uses = documentUses.get(kind, ownerId);
     if (!uses.some((other) => other.id === id)) await documentUses.put(kind, ownerId, [...uses, { ...use, id }]);
   }
+}
+
+/**
+ * Stores a character unless it's there already, possibly under another ID. One whose content has changed at its source
+ * becomes another character.
+ */
+async function importCharacter(
+  deps: ImportWriterDeps,
+  item: ImportedCharacter,
+  isDryRun: boolean,
+): Promise<WriteResult> {
+  const { characters } = deps;
+  const { id: itemId, file, files, avatar: image } = item;
+  const isTaken = await exists(deps, item);
+  const same = await characters.findSame(file, { image, knownId: isTaken ? itemId : undefined })
+    .catch((error) => {
+      // What is there stays, whatever its file has become.
+      if (isTaken && error instanceof AppError && error.code === "unprocessable") return itemId;
+      throw error;
+    });
+  if (same !== undefined) return { state: "present", ...(same !== itemId && { id: same }) };
+  const id = isTaken ? createUuidV7() : itemId;
+  const result = isDryRun
+    ? createCharacterResult(await characters.readFile(file), files)
+    : await writeCharacter(deps, { ...item, id });
+  return { ...result, ...(id !== itemId && { id }) };
 }
 
 async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCharacter): Promise<WriteResult> {

@@ -10,6 +10,8 @@ import {
   sillyTavernPng,
   sillyTavernReads,
 } from "../helpers/files/cards.ts";
+import { parseCard } from "../../services/characters/card/card.ts";
+import { embedCard } from "../../services/characters/png/png_card.ts";
 import { passTime } from "../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
@@ -220,6 +222,50 @@ describe("a requested version", () => {
 });
 
 describe("import", () => {
+  test("with reuse returns a character that is the same, now or before, and creates one that differs", async () => {
+    const reuse = async (card: Uint8Array<ArrayBuffer> | string) => {
+      const form = new FormData();
+      form.append("file", new Blob([card]), "card.png");
+      const response = await app.request("POST", "/api/characters/import?reuse=true", form);
+      return [response.status, (await response.json()).id] as const;
+    };
+    const card = sillyTavernCard("Fox");
+    const png = sillyTavernPng(card);
+    // Two at once find each other.
+    const answers = await Promise.all([reuse(png), reuse(png)]);
+    expect(answers.map(([status]) => status).sort()).toEqual([200, 201]);
+    const [[, id], [, other]] = answers;
+    expect(other).toBe(id);
+    const { card: own } = await get(id);
+    own.data.extensions.fav = !own.data.extensions.fav;
+    own.data.extensions.parlor = { folder: "Forest" };
+    await put(id, own);
+    expect(await reuse(png)).toEqual([200, id]);
+    expect(await reuse(JSON.stringify(card))).toEqual([200, id]); // brings no image
+    own.data.description = "Changed here.";
+    await put(id, own);
+    expect(await reuse(png)).toEqual([200, id]);
+
+    const [status, changed] = await reuse(sillyTavernPng({ ...card, data: { ...card.data, scenario: "At sea." } }));
+    expect([status, changed === id]).toEqual([201, false]);
+    expect((await importFile(png)).status).toBe(201);
+    await app.delete(`/api/characters/${id}`);
+    expect(await names()).toEqual(["Fox", "Fox"]);
+  });
+
+  test("with reuse compares the image and the other files, too", async () => {
+    const reuse = async (image: Uint8Array<ArrayBuffer>) => {
+      const form = new FormData();
+      form.append("file", new Blob([image]), "card.png");
+      return (await app.request("POST", "/api/characters/import?reuse=true", form)).status;
+    };
+    const card = parseCard(v2("Fox"));
+    const [small, large] = [embedCard(plainPng(), card), embedCard(plainPng(32), card)];
+    expect([await reuse(small), await reuse(small), await reuse(large), await reuse(large)]).toEqual([
+      ...[201, 200, 201, 200],
+    ]);
+  });
+
   test("of a SillyTavern card, a new name, and export: nothing else changes, least of all the pixels", async () => {
     const original = sillyTavernPng(sillyTavernCard("Fox"));
     const imported = await importFile(original, "../../etc/fox.png");

@@ -5,12 +5,13 @@
 import { AppError } from "../../errors.ts";
 import type { Database, SqlValue, Statement } from "../../storage/database/database.ts";
 import { foldForSearch } from "../../json/search_fold.ts";
-import { foldForSorting, sortByName } from "../../json/text.ts";
+import { foldForSorting, quoteKey, sortByName } from "../../json/text.ts";
 import {
   type CardFileStat,
   type CardHead,
   type CardRow,
   deriveCardId,
+  MAX_LISTED_CHARACTERS,
   toHeadRow,
   toUnreadableRow,
 } from "../card/card_head.ts";
@@ -126,6 +127,13 @@ export function replaceRow(row: CardRow | undefined, removedPath?: string): Stat
 /** Finds the row of a character. */
 export function findCardRow(db: Database, id: string): StoredCard | undefined {
   return withBooleans(db.get(`SELECT ${COLUMNS} FROM card_file WHERE id = ?`, id));
+}
+
+/** Finds the characters that have a name in lists, in the order of their IDs. At most 100, since each is read. */
+export function findCardsNamed(db: Database, name: string): string[] {
+  const key = quoteKey(name.slice(0, MAX_LISTED_CHARACTERS));
+  const sql = "SELECT id FROM card_file WHERE name = ? AND name IS NOT NULL ORDER BY id LIMIT 100";
+  return db.all<{ id: string }>(sql, key).map(({ id }) => id);
 }
 
 /** Finds the row of a path. */

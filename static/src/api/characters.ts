@@ -27,6 +27,11 @@ export interface VersionedCharacter {
  */
 export type CharacterOrder = "name" | "favorites" | "updated" | "talked";
 
+/** A character that a card brought, or that is the same already. */
+export interface ImportedCard extends Character {
+  isPresent: boolean;
+}
+
 /** Filter and order of the list of characters. */
 export interface CharacterQuery {
   q: string;
@@ -83,8 +88,10 @@ export interface CharacterApi {
   ): Promise<VersionedCharacter>;
   deleteCharacter(id: string, options?: RequestOptions): Promise<void>;
   setCharacterAvatar(id: string, image: Blob): Promise<VersionedCharacter>;
-  importCharacter(file: File): Promise<Character>;
-  importCharacterFrom(url: string): Promise<Character>;
+  /** Imports a card file, unless it is there already. */
+  importCharacter(file: File): Promise<ImportedCard>;
+  /** Imports a card from a link, unless it is there already. */
+  importCharacterFrom(url: string): Promise<ImportedCard>;
   /** Restores the built-in character to its original card. */
   restoreBuiltin(): Promise<Character>;
   getPortrait(id: string): Promise<Portrait>;
@@ -138,6 +145,10 @@ export function characterApi(client: ApiClient): CharacterApi {
     const response = await client.send(method, path, options);
     return { value: await response.json() as T, version: toStrongTag(response.headers.get("etag")) };
   }
+  const importCard = async (path: string, content: RequestOptions): Promise<ImportedCard> => {
+    const response = await client.send("POST", `${path}?reuse=true`, content);
+    return { ...await response.json() as Character, isPresent: response.status === 200 };
+  };
   const character = async (method: string, path: string, options?: RequestOptions): Promise<VersionedCharacter> => {
     const { value, version } = await fetchVersioned<Character>(method, path, options);
     return { character: value, version };
@@ -169,8 +180,8 @@ export function characterApi(client: ApiClient): CharacterApi {
       character("PUT", characterPath(id), { body: { card, documents }, headers: ifMatch(version) }),
     deleteCharacter: (id, options) => done("DELETE", characterPath(id), options),
     setCharacterAvatar: (id, image) => character("PUT", `${characterPath(id)}/avatar`, { blob: image }),
-    importCharacter: (file) => json("POST", "/api/characters/import", { form: createForm(file) }),
-    importCharacterFrom: (url) => json("POST", "/api/characters/import-url", { body: { url } }),
+    importCharacter: (file) => importCard("/api/characters/import", { form: createForm(file) }),
+    importCharacterFrom: (url) => importCard("/api/characters/import-url", { body: { url } }),
     restoreBuiltin: () => json("POST", "/api/characters/restore-app", { body: {} }),
     getPortrait: (id) => json("GET", `${characterPath(id)}/avatar/status`),
     startPortrait: (id) => done("POST", `${characterPath(id)}/avatar/generate`, { body: {} }),

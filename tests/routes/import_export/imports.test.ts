@@ -5,6 +5,8 @@ import { expect, test } from "vitest";
 import { writeZip } from "../../../services/storage/zip/zip_writer.ts";
 import { chunksOf, sillyTavernReads } from "../../helpers/files/cards.ts";
 import { added, got, importJob, importReport, NOTHING_ADDED as NOTHING, zipped } from "../../helpers/app/imported.ts";
+import { parseCard } from "../../../services/characters/card/card.ts";
+import { embedCard } from "../../../services/characters/png/png_card.ts";
 import { picture } from "../../helpers/files/pictures.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 import { lines, tavernFolder } from "../../helpers/files/tavern_folder.ts";
@@ -212,6 +214,44 @@ test("importing again adds nothing; a chat that continued there is updated, one 
   expect((await got(app, `/api/conversations/${id}`)).messages).toHaveLength(3);
 });
 
+test("a card that is there already is linked, with the chats that come with it, and one that differs is another one", async () => {
+  await using app = await openTestApp({ config: { builtinAppInstalled: true } });
+  const files = tavernFolder();
+  const form = new FormData();
+  form.append("file", new Blob([files["characters/Owl.png"]!]), "Owl.png");
+  const owl = await (await app.request("POST", "/api/characters/import", form)).json();
+  // A favorite says nothing else.
+  owl.card.data.extensions.fav = true;
+  await app.put(`/api/characters/${owl.id}`, owl.card);
+  const report = await importReport(app, "kind=sillytavern", zipped(files));
+  expect(report.counts.character).toMatchObject({ added: 1, present: 1 });
+  expect(report.items).toContainEqual({ what: "character", id: owl.id, name: "Owl", state: "present" });
+  const { items } = await got(app, "/api/conversations?view=summary");
+  const group = items.find(({ title }: { title: string }) => title === "Watch");
+  const chat = await got(app, `/api/conversations/${group.id}`);
+  const fox = report.items.find(({ what, name }) => what === "character" && name === "Fox")!.id;
+  expect(chat.participants.map((one: { character_id: string }) => one.character_id).sort()).toEqual(
+    [fox, owl.id].sort(),
+  );
+  expect(JSON.stringify(chat)).toContain(owl.id);
+
+  // Changed here, it's still the one that was imported.
+  owl.card.data.description = "Sees in the dark.";
+  await app.put(`/api/characters/${owl.id}`, owl.card);
+  expect((await importReport(app, "kind=sillytavern", zipped(files))).counts.character.present).toBe(2);
+
+  // Changed there, it's another one, and only once.
+  const card = sillyTavernReads(files["characters/Owl.png"]!);
+  card.data.description = "Wrote a letter.";
+  const changed = zipped({ ...files, "characters/Owl.png": embedCard(files["characters/Owl.png"]!, parseCard(card)) });
+  const trial = await importReport(app, "kind=sillytavern&dry_run=true", changed);
+  expect(trial.counts.character).toMatchObject({ added: 1, present: 1 });
+  expect((await importReport(app, "kind=sillytavern", changed)).counts.character).toMatchObject({ added: 1 });
+  expect((await importReport(app, "kind=sillytavern", changed)).counts.character).toMatchObject({ present: 2 });
+  const owls = (await got(app, "/api/characters")).filter(({ name }: { name: string }) => name === "Owl");
+  expect(owls).toHaveLength(2);
+});
+
 test("a dry run changes nothing and counts like the import, which then needs no second upload", async () => {
   await using app = await openTestApp();
   const trial = await importReport(app, "kind=sillytavern&dry_run=true", zipped(tavernFolder()));
@@ -373,5 +413,6 @@ test("lists what can be imported, and the report links to the imported items", a
     expect((await app.get(`/api/${path}/${item!.id}`)).status, what).toBe(200);
   }
   const again = await importReport(app, "kind=sillytavern", zipped(files));
-  expect(again.items).toEqual([]);
+  expect(again.items.map(({ state }) => state)).toEqual(again.items.map(() => "present"));
+  expect(again.items.length).toBe(report.items.length);
 });

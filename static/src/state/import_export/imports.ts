@@ -1,5 +1,6 @@
 /** Imports: a file, its kind, its upload, and the job that reads it. Continues when the screen is left. */
-import type { Character, Importable, ImportReport, ImportSource, Job } from "../../api/types.ts";
+import type { ImportedCard } from "../../api/characters.ts";
+import type { Importable, ImportReport, ImportSource, Job } from "../../api/types.ts";
 import { computed, effect, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import {
@@ -51,8 +52,8 @@ export class Imports {
   /** The stored files of imports. */
   readonly sources = signal<ImportSource[]>([]);
   /** Cards that were just imported. */
-  readonly arrived = signal<Character[]>([]);
-  readonly cards: CardImports<Character>;
+  readonly arrived = signal<ImportedCard[]>([]);
+  readonly cards: CardImports<ImportedCard>;
   readonly #jobId = signal<string | undefined>(undefined);
   /** The running or last job, started here or before this page was opened. */
   readonly job = computed(() => this.#store.activity.jobs.value.find(({ id }) => id === this.#jobId.value));

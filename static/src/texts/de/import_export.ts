@@ -113,6 +113,7 @@ export const importExport: typeof English = {
     updated: (n: number) => count(n, { other: "neuer als Ihre Version" }),
     present: (n: number) => count(n, { other: "bereits in Parlor" }),
     refused: (n: number) => count(n, { other: "nicht importiert" }),
+    isPresent: "schon da",
     isUpdated: "neuer als Ihre Version, die gesichert wird",
     unnamed: "Ohne Titel",
     more: (n: number) => `und ${count(n, { other: "weitere" })}`,
@@ -125,7 +126,6 @@ export const importExport: typeof English = {
     linesDropped: (n: number) =>
       `und ${count(n, { one: "weitere Zeile", other: "weitere Zeilen" })}, die nicht in diesem Bericht stehen`,
     showMore: (n: string) => `${n} weitere anzeigen`,
-    cardsImported: (n: number) => `${count(n, { one: "Figur", other: "Figuren" })} importiert`,
     uploading: (name: string) => `„${name}“ wird hochgeladen`,
   },
 

@@ -109,6 +109,7 @@ export const importExport = {
     updated: (n: number) => count(n, { other: "newer than yours" }),
     present: (n: number) => count(n, { other: "already in Parlor" }),
     refused: (n: number) => count(n, { other: "not imported" }),
+    isPresent: "already there",
     isUpdated: "newer than yours; your version is saved",
     unnamed: "Untitled",
     more: (n: number) => `and ${count(n, { other: "more" })}`,
@@ -120,7 +121,6 @@ export const importExport = {
     },
     linesDropped: (n: number) => `and ${count(n, { one: "more line", other: "more lines" })} not in this report`,
     showMore: (n: string) => `Show ${n} more`,
-    cardsImported: (n: number) => `${count(n, { one: "character", other: "characters" })} imported`,
     uploading: (name: string) => `Uploading “${name}”`,
   },
 

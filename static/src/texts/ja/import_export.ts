@@ -112,6 +112,7 @@ export const importExport: typeof English = {
     updated: (n: number) => `うち ${count(n, { other: "件" })}は手元のものより新しい`,
     present: (n: number) => `${count(n, { other: "件" })}はすでに Parlor にあります`,
     refused: (n: number) => `${count(n, { other: "件" })}はインポートされません`,
+    isPresent: "すでにあります",
     isUpdated: "手元のものより新しく、手元のバージョンも保存されます",
     unnamed: "無題",
     more: (n: number) => `ほか ${count(n, { other: "件" })}`,
@@ -123,7 +124,6 @@ export const importExport: typeof English = {
     },
     linesDropped: (n: number) => `ほかに、レポートに含まれない行が ${count(n, { other: "行" })}あります`,
     showMore: (n: string) => `さらに ${n} 件を表示`,
-    cardsImported: (n: number) => `キャラクターを ${count(n, { other: "件" })}インポートしました`,
     uploading: (name: string) => `「${name}」をアップロードしています`,
   },
 

@@ -1,7 +1,8 @@
 /** All characters by portrait: search, tags, order, and the ways to add more. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Character, CharacterItem } from "../../api/types.ts";
+import type { ImportedCard } from "../../api/characters.ts";
+import type { CharacterItem } from "../../api/types.ts";
 import { CancelButton, Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
@@ -19,7 +20,7 @@ import { texts } from "../../texts/texts.ts";
 import { CharacterSelection } from "./CharacterSelection.tsx";
 import { DropArea } from "./DropArea.tsx";
 import { FavoriteButton } from "./CharacterMenu.tsx";
-import { ImportNotices, notifyImported } from "./ImportNotices.tsx";
+import { describeImported, ImportedCards, ImportNotices, notifyImported } from "./ImportNotices.tsx";
 import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
 import { toPortraitProps } from "./Avatars.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";
@@ -32,6 +33,8 @@ const CARD_FILES = ".png,.json,.charx,.webp,.jpg,.jpeg,image/png,application/jso
 
 /** Least width of a card in pixels: two fit side by side on a phone. */
 const MIN_TILE_PX = 148;
+/** More imported cards than this are folded. */
+const OPEN_CARDS = 8;
 /** The name is below the portrait. */
 const NAME_PX = 36;
 
@@ -39,11 +42,16 @@ const NAME_PX = 36;
 export function GalleryScreen() {
   const store = useStore();
   const gallery = getGallery(store);
+  const arrived = useSignal<readonly ImportedCard[]>([]);
   const imports = useMemo(
     () =>
       new CardImports(
         (file) => store.api.importCharacter(file),
-        (cards) => notifyImported(store, cards),
+        (cards) => {
+          // A toast links to a single one.
+          arrived.value = cards.length > 1 ? cards : [];
+          if (cards.length === 1) notifyImported(store, cards);
+        },
         isProgramExport,
       ),
     [],
@@ -65,6 +73,17 @@ export function GalleryScreen() {
           onNew={() => dialog.value = "new"}
         />
         <ImportNotices imports={imports} />
+        {arrived.value.length > 0 && (
+          <div class="gallery-note">
+            <details open={arrived.value.length <= OPEN_CARDS}>
+              <summary>
+                <span role="status">{describeImported(arrived.value)}</span>
+              </summary>
+              <ImportedCards cards={arrived.value} />
+              <Button onClick={() => arrived.value = []}>{texts.close}</Button>
+            </details>
+          </div>
+        )}
         <Body gallery={gallery} onNew={() => dialog.value = "new"} />
       </DropArea>
       {dialog.value === "url" && <ImportUrlDialog onClose={close} />}
@@ -73,7 +92,7 @@ export function GalleryScreen() {
   );
 }
 
-function Head({ imports, onUrl, onNew }: { imports: CardImports<Character>; onUrl: () => void; onNew: () => void }) {
+function Head({ imports, onUrl, onNew }: { imports: CardImports<ImportedCard>; onUrl: () => void; onNew: () => void }) {
   const store = useStore();
   const isPhone = useMedia(PHONE_QUERY);
   const chooser = useRef<HTMLInputElement>(null);

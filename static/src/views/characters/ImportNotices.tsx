@@ -1,6 +1,8 @@
 /** The progress of an import, and its failures. */
-import type { Character } from "../../api/types.ts";
+import type { ImportedCard } from "../../api/characters.ts";
 import { Button } from "../../components/Button.tsx";
+import { VisibleText } from "../../components/content/VisibleText.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import type { CardImports } from "../../state/import_export/card_imports.ts";
@@ -41,11 +43,36 @@ export function ImportNotices(
   );
 }
 
+/** Links to what cards have brought, and to what was there already. */
+export function ImportedCards({ cards }: { cards: readonly ImportedCard[] }) {
+  const t = texts.characters;
+  return (
+    <List label={t.importedList}>
+      {cards.map(({ id, name, isPresent }, index) => (
+        <ListRow
+          key={index}
+          title={<VisibleText text={name} />}
+          text={isPresent && t.isPresent}
+          href={`/characters/${encodeURIComponent(id)}`}
+        />
+      ))}
+    </List>
+  );
+}
+
+/** Returns how many cards were imported, and how many were there already. */
+export function describeImported(cards: readonly ImportedCard[]): string {
+  const t = texts.characters;
+  const present = cards.filter(({ isPresent }) => isPresent).length;
+  const added = cards.length - present;
+  return [added > 0 && t.imported(added), present > 0 && t.present(present)].filter(Boolean).join(" · ");
+}
+
 /** Shows how many were imported; a single one can be opened. */
-export function notifyImported(store: Store, cards: readonly Character[]): void {
+export function notifyImported(store: Store, cards: readonly ImportedCard[]): void {
   const t = texts.characters;
   const [only] = cards;
   if (!only) return;
   const open = { label: t.open, run: () => store.router.go(`/characters/${encodeURIComponent(only.id)}`) };
-  store.toasts.show(t.imported(cards.length), cards.length === 1 ? { action: open } : {});
+  store.toasts.show(describeImported(cards), cards.length === 1 ? { action: open } : {});
 }

@@ -19,7 +19,7 @@ import { Select, Switch } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { bytes } from "../../texts/quantities.ts";
 import { DropArea } from "../characters/DropArea.tsx";
-import { ImportNotices } from "../characters/ImportNotices.tsx";
+import { describeImported, ImportedCards, ImportNotices } from "../characters/ImportNotices.tsx";
 
 /** The steps; each continues when the page is left. */
 export function ImportPage() {
@@ -308,15 +308,10 @@ function getImportKindName(kind: string): string {
 function Arrived({ imports }: { imports: Imports }) {
   const characters = imports.arrived.value;
   if (characters.length === 0) return null;
-  const t = texts.import;
   return (
     <div role="status">
-      <p>{t.cardsImported(characters.length)}</p>
-      <List label={t.reportTitle}>
-        {characters.map(({ id, name }) => (
-          <ListRow key={id} title={name} href={`/characters/${encodeURIComponent(id)}`} />
-        ))}
-      </List>
+      <p>{describeImported(characters)}</p>
+      <ImportedCards cards={characters} />
     </div>
   );
 }

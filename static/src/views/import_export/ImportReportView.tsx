@@ -51,6 +51,7 @@ export function ImportReportView({ report }: { report: ImportReport }) {
 function ImportedItems({ kind, report }: { kind: ImportedKind; report: ImportReport }) {
   const t = texts.import;
   const { added, updated, present, refused } = report.counts[kind];
+  const allCount = added + updated + present;
   const importedCount = added + updated;
   const more = [
     kind === "conversation" && importedCount > 0 && t.messages(report.messages),
@@ -74,11 +75,11 @@ function ImportedItems({ kind, report }: { kind: ImportedKind; report: ImportRep
         <List label={t.things[kind](importedCount)}>
           {items.map((item) => <Item key={item.id} item={item} isHere={!report.dry_run} />)}
         </List>
-        {importedCount > items.length && (
+        {allCount > items.length && (
           <p>
             {path && !report.dry_run
-              ? <a href={path.all}>{t.more(importedCount - items.length)}</a>
-              : <span class="muted">{t.more(importedCount - items.length)}</span>}
+              ? <a href={path.all}>{t.more(allCount - items.length)}</a>
+              : <span class="muted">{t.more(allCount - items.length)}</span>}
           </p>
         )}
       </details>
@@ -91,7 +92,7 @@ function Item({ item: { what, id, name, state }, isHere }: { item: ImportedItem;
   return (
     <ListRow
       title={name ? <VisibleText text={name} /> : t.unnamed}
-      text={state === "updated" && t.isUpdated}
+      text={state === "updated" ? t.isUpdated : state === "present" && t.isPresent}
       href={isHere ? PLACES[what]?.one(encodeURIComponent(id)) : undefined}
     />
   );

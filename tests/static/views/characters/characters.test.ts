@@ -299,8 +299,10 @@ test("imports several files one after another, and names one that isn't a card, 
   await ui.page.getByText("2 characters imported").waitFor();
   await ui.page.getByText("Couldn’t import 1 file").waitFor();
   await ui.page.getByText("This file holds no readable card").waitFor();
-  await ui.page.getByRole("link", { name: "One" }).waitFor();
-  await ui.page.getByRole("link", { name: "Two" }).waitFor();
+  await ui.page.locator(".gallery").getByRole("link", { name: "One" }).waitFor();
+  await ui.page.locator(".gallery").getByRole("link", { name: "Two" }).waitFor();
+  const imported = ui.page.getByRole("list", { name: "Imported characters" });
+  await expect.poll(() => imported.getByRole("link", { name: "Two" }).getAttribute("href")).toMatch(/^\/characters\//);
   // The other program's own kind of file belongs on another page.
   await ui.page.locator("input[type=file]").setInputFiles([file("broken.txt", '{"type":"risu","data":[]}')]);
   const notice = ui.page.getByRole("link", { name: "This is another program’s data, not a character: open Import" });

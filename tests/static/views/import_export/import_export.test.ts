@@ -149,6 +149,15 @@ test("imports several cards with links, and lists other files separately", async
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByText("2 characters imported").waitFor();
   await main.getByRole("link", { name: "Owl" }).waitFor();
+  // One that is there already is linked, and isn't stored again.
+  await choose(page, png("Owl"), png("Gull"));
+  await main.getByRole("button", { name: "Import", exact: true }).click();
+  await main.getByText("1 character imported · 1 character already there").waitFor();
+  const list: { id: string; name: string }[] = await (await app.get("/api/characters")).json();
+  const [owl, ...others] = list.filter(({ name }) => name === "Owl");
+  expect(others).toEqual([]);
+  await main.getByRole("link", { name: "Owl already there" }).waitFor();
+  await expect.poll(() => main.getByRole("link", { name: "Owl" }).getAttribute("href")).toBe(`/characters/${owl!.id}`);
   // From several files the cards are imported; each other file is named with the reason, before and after.
   await choose(
     page,
