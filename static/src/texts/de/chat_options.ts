@@ -385,7 +385,7 @@ export const chatOptions: typeof English = {
   regexScripts: {
     title: "Regex-Skripte",
     intro:
-      "Suchen und Ersetzen in dem, was angezeigt und gesendet wird. Sie laufen von oben nach unten, danach die des Presets und des Charakters.",
+      "Suchen und Ersetzen in dem, was angezeigt und gesendet wird. Sie laufen von oben nach unten, danach die des Presets und der Figur.",
     loadFailed: "Die Regex-Skripte konnten nicht geladen werden",
     empty: "Noch keine Regex-Skripte",
     emptyText: "Erstellen Sie eines oder importieren Sie die von SillyTavern.",

@@ -214,7 +214,7 @@ export const knowledge: typeof English = {
     acceptChange: "Notiz ändern",
     editProposal: "Bearbeiten und annehmen",
     dismiss: "Verwerfen",
-    proposals: "Notizen aus Chats vorschlagen",
+    proposals: "Erinnerungen aus Chats vorschlagen",
     proposalsHint:
       "Wenn das Modell nicht beschäftigt ist, liest es inaktive Chats. Gespeichert wird nur, was Sie annehmen. Temporäre Chats werden nie gelesen.",
     budget: "Anteil der Notizen am Kontext (Prozent)",

@@ -112,7 +112,7 @@ export const models: typeof English = {
     elsewhere: "Außerdem gefunden",
     purposes: { models: "Modelle", speech: "Sprachausgabe", transcription: "Transkription", images: "Bilder" },
     setUp: "Einrichten",
-    onlySpeech: "Dieser Server spricht oder transkribiert nur. Richten Sie ihn unter Einstellungen > Stimme ein.",
+    onlySpeech: "Dieser Server spricht oder transkribiert nur. Richten Sie ihn unter Einstellungen > Sprache ein.",
     keyOfFound: "Der Server verlangt einen. Er wird verschlüsselt gespeichert.",
     addAndUse: "Hinzufügen und verwenden",
     use: "Verwenden",
@@ -128,7 +128,7 @@ export const models: typeof English = {
     starting: "Startet noch",
     needsKey: "Schlüssel erforderlich",
     none: "Noch keine Verbindungen",
-    noneText: "Suchen Sie einen Server auf diesem Rechner oder geben Sie eine URL ein.",
+    noneText: "Suchen Sie einen Modellserver auf diesem Rechner oder geben Sie eine URL ein.",
     loadFailed: "Die Verbindungen konnten nicht geladen werden",
     kinds: {
       openai: "OpenAI-kompatibel",

@@ -33,7 +33,7 @@ export const settings: typeof English = {
       templates: (n: number) => count(n, { one: "Vorlage", other: "Vorlagen" }),
       lorebooks: (n: number) => count(n, { one: "Lorebook", other: "Lorebooks" }),
       scripts: (n: number) => count(n, { one: "Skript", other: "Skripte" }),
-      toolServers: (n: number) => count(n, { one: "Werkzeugserver", other: "Werkzeugserver" }),
+      toolServers: (n: number) => count(n, { other: "Tool-Server" }),
       personas: (n: number) => count(n, { one: "Persona", other: "Personas" }),
       imageServers: (n: number) => count(n, { one: "Bildserver", other: "Bildserver" }),
       signedInPasskey: "Mit Passkey angemeldet",
@@ -121,7 +121,7 @@ export const settings: typeof English = {
 
   general: {
     notKept:
-      "Dieser Browser speichert nichts für diese Website. Nicht gesendete Nachrichten und Änderungen am Aufbau dieser Seite bleiben nur, bis du den Tab schließt.",
+      "Dieser Browser speichert nichts für diese Website. Nicht gesendete Nachrichten und Änderungen am Aufbau dieser Seite bleiben nur, bis Sie den Tab schließen.",
     displayName: "Ihr Name",
     displayNameHint: "So sprechen Figuren und Modelle Sie an.",
     chats: "Chats",

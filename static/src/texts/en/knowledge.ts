@@ -216,7 +216,7 @@ export const knowledge = {
     acceptChange: "Change the note",
     editProposal: "Edit and accept",
     dismiss: "Dismiss",
-    proposals: "Propose notes from chats",
+    proposals: "Suggest memories from chats",
     proposalsHint:
       "When the model is idle, it reads inactive chats. Nothing is saved until you accept it. Temporary chats are never read.",
     budget: "Share of the context for notes (percent)",

@@ -123,7 +123,7 @@ export const models = {
     starting: "Still starting",
     needsKey: "Key required",
     none: "No connections yet",
-    noneText: "Search for a server on this machine, or enter a URL.",
+    noneText: "Search for a model server on this machine, or enter a URL.",
     loadFailed: "Couldn’t load connections",
     kinds: {
       openai: "OpenAI-compatible",

@@ -120,7 +120,7 @@ export const chat: typeof English = {
     editLabel: "メッセージの本文",
     editClash: "このメッセージは別のデバイスで変更されました。もう一度保存すると、あなたの内容で上書きされます。",
     saveAndSend: "送信",
-    saveAndSendLabel: "送信(ここから再送信)",
+    saveAndSendLabel: "送信（ここから再送信）",
     versionSent: "新しいバージョンを送信しました。前のバージョンの返信は残っています。",
     forkLast: "最後のメッセージから分岐",
     fork: "ここから分岐",

@@ -214,7 +214,7 @@ export const knowledge: typeof English = {
     acceptChange: "メモを変更",
     editProposal: "編集して承認",
     dismiss: "却下",
-    proposals: "チャットからメモを提案する",
+    proposals: "チャットから記憶を提案する",
     proposalsHint:
       "モデルが空いているときに、しばらく使っていないチャットを読みます。承認するまで何も保存されません。一時チャットは読みません。",
     budget: "メモに使うコンテキストの割合（%）",
@@ -254,7 +254,7 @@ export const knowledge: typeof English = {
     label: "トークン数",
     hint: "モデルの説明か、モデルサーバーの設定に書かれています。",
     suggested: (tokens: string) =>
-      `この名前のモデルは${tokens}トークンまで読めます。サーバーがそれより短く読み込んでいる場合は、その値を入力してください。`,
+      `この名前のモデルは ${tokens} トークンまで読めます。サーバーがそれより短く読み込んでいる場合は、その値を入力してください。`,
     bad: "「32768」のような整数を入力してください",
     forget: "設定を消す",
     failed: "コンテキスト長を保存できませんでした",
@@ -276,8 +276,8 @@ export const knowledge: typeof English = {
     useOf: (name: string, use: string) => `${name}の送る範囲：${use}`,
     pagesToSend: { page: "送るページ", section: "送るセクション" },
     badPages: {
-      page: (count: number) => `1から${count}までのページを「3-5, 12」のように入力してください`,
-      section: (count: number) => `1から${count}までのセクションを「3-5, 12」のように入力してください`,
+      page: (count: number) => `1 から ${count} までのページを「3-5, 12」のように入力してください`,
+      section: (count: number) => `1 から ${count} までのセクションを「3-5, 12」のように入力してください`,
     },
     alwaysAttached: "常に添付する文書",
     attachedToChat: "このチャットのすべてのメッセージと一緒に送られます。",
@@ -299,7 +299,7 @@ export const knowledge: typeof English = {
     attachPictures: "画像を添付",
     scanHint: (most: number) => `ページはスキャン画像です。画像を読めるモデルなら、一度に${most}ページまで読めます。`,
     badPictures: (count: number, most: number) =>
-      `1から${count}までのページを${most}ページ以内で入力してください（例：3-5）`,
+      `1 から ${count} までのページを${most}ページ以内で入力してください（例：3-5）`,
     pageOf: (name: string, n: number) => `${name}（${n}ページ）`,
     remove: (name: string) => `${name}を外す`,
     tokens: (n: string) => `${n}トークン`,
@@ -335,12 +335,12 @@ export const knowledge: typeof English = {
       unknown: (n: number) => `不明な種類の部分：${n}`,
     },
     sent: {
-      page: (n: number, of: number) => `${of}ページ中${n}ページを送信`,
-      section: (n: number, of: number) => `${of}セクション中${n}セクションを送信`,
+      page: (n: number, of: number) => `${of} ページ中 ${n} ページを送信`,
+      section: (n: number, of: number) => `${of} セクション中 ${n} セクションを送信`,
     },
     fit: {
-      page: (n: number, of: number) => `このモデルに入るのは${of}ページ中${n}ページ`,
-      section: (n: number, of: number) => `このモデルに入るのは${of}セクション中${n}セクション`,
+      page: (n: number, of: number) => `このモデルに入るのは ${of} ページ中 ${n} ページ`,
+      section: (n: number, of: number) => `このモデルに入るのは ${of} セクション中 ${n} セクション`,
     },
     fitsNone: "このモデルには入りません",
     chooseParts: "選ぶ",

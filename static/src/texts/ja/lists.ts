@@ -12,7 +12,7 @@ export const lists: typeof English = {
     clashing: "ここで入力した後に、別の場所で変更されました。",
     show: "入力した内容を表示",
     discard: "破棄",
-    signOut: (n: number) => `保存していない入力のあるフォームが${n}件あります。サインアウトすると削除されます。`,
+    signOut: (n: number) => `保存していない入力のあるフォームが ${n} 件あります。サインアウトすると削除されます。`,
   },
 
   search: {
@@ -24,7 +24,7 @@ export const lists: typeof English = {
     replies: "返信",
     time: "期間",
     anyTime: "すべての期間",
-    lastDays: (n: number) => `過去${n}日間`,
+    lastDays: (n: number) => `過去 ${n} 日間`,
     page: (n: number) => `${n}ページ`,
     title: "検索",
     label: "すべてのチャットを検索",

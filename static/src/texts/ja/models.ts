@@ -126,7 +126,7 @@ export const models: typeof English = {
     starting: "起動中",
     needsKey: "キーが必要",
     none: "接続はまだありません",
-    noneText: "このマシンでサーバーを探すか、URL を入力してください。",
+    noneText: "このマシンでモデルサーバーを探すか、URL を入力してください。",
     loadFailed: "接続を読み込めませんでした",
     kinds: {
       openai: "OpenAI 互換",

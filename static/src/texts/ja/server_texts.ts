@@ -133,7 +133,8 @@ export const serverTexts: ServerTexts = {
     preset_regex_script: "正規表現スクリプト: チャットで許可すると実行されます",
     preset_marker: "Parlorが知らないチャットの部分を表すプロンプト",
     preset_connection: "SillyTavernの接続設定（Parlorでは接続ごとに設定します）",
-    preset_logit_bias: "ロジットバイアス：llama.cpp以外のサーバーではトークンIDのみ有効で、使えないサーバーもあります",
+    preset_logit_bias:
+      "ロジットバイアス：llama.cpp 以外のサーバーではトークン ID のみ有効で、使えないサーバーもあります",
     preset_setting: "Parlorでは効果のない設定（エクスポート用に保持します）",
     empty_entry_left_out: "キーも本文もないためインポートしなかったエントリ",
     empty_entry: "キーも本文もなく効果のないエントリ",
@@ -375,7 +376,7 @@ export const serverTexts: ServerTexts = {
       remedy: "tailnet のノードを使うには、インストールするか {key} を設定してください",
     },
     model_left: {
-      about: "モデル {model} が Parlor なしで動作しています(プロセス {pid})",
+      about: "モデル {model} が Parlor なしで動作しています（プロセス {pid}）",
       remedy: "Parlor を起動すると引き継がれます。Windows 以外では、Parlor の終了から 10 分後に自動的に終了します",
     },
     other_server: {

@@ -195,7 +195,7 @@ test("saves settings one by one, and reverts a refused one with a toast", async 
   await page.getByRole("switch", { name: "Press Enter to send" }).click();
   await page.getByRole("switch", { name: "Name chats automatically" }).click();
   await page.getByRole("switch", { name: "Keep line breaks" }).click();
-  await page.getByLabel("Continue replies that a restart has cut").selectOption("Never");
+  await page.getByLabel("Continue replies cut off by a restart").selectOption("Never");
   await eventually(() => api.settings, (settings) => settings.continue_after_restart === "never");
   await expect.poll(() => api.seen("PATCH", "/api/settings").map(({ body }) => body)).toEqual([
     { display_name: "Ada" },

@@ -114,7 +114,7 @@ test("sets a price, changes the range and deletes everything, all by keyboard", 
 
   await main.getByRole("button", { name: "Delete usage" }).press("Enter");
   await page.getByRole("dialog").getByRole("button", { name: "Delete usage" }).press("Enter");
-  await main.getByRole("heading", { name: "No replies in this time" }).waitFor();
+  await main.getByRole("heading", { name: "No replies in this period" }).waitFor();
   expect((await (await app.get("/api/usage?days=366")).json()).models).toEqual([]);
   expect(errors).toEqual([]);
   await context.close();
