@@ -61,11 +61,14 @@ export function* readHistory(
   }
   for (const [message, earlier] of withEarlier(pairToolResults(readSent(blocks, id, { before, isIncluded })))) {
     // A prefilled reply is sent unchanged. Otherwise the continuation wouldn't match the stored text.
-    const isPrefill = message.id !== undefined && message.id === before && view.isPrefilled;
+    const isContinued = message.id !== undefined && message.id === before;
+    const isPrefill = isContinued && view.isPrefilled;
     const followsResult = earlier?.role === "tool";
+    // As in SillyTavern, a message that an instruction asks to continue has no name field.
+    const ownView: HistoryView = isContinued && !isPrefill ? { ...view, getNameField: undefined } : view;
     const sent = isPrefill
       ? { role: message.role, content: message.content, ...withNameField(message, view) }
-      : toChatMessage(message, view, followsResult);
+      : toChatMessage(message, ownView, followsResult);
     yield {
       id: message.id,
       message: sent,
@@ -74,7 +77,7 @@ export function* readHistory(
       loreState: parseLoreState(message.lorebook_state),
       firstSentId: asText(message.context_use?.first_message_id) || undefined,
       documents: findDocuments(message),
-      scripted: isPrefill ? undefined : toScripted(message, view, followsResult),
+      scripted: isPrefill ? undefined : toScripted(message, ownView, followsResult),
     };
   }
 }

@@ -306,10 +306,17 @@ export class Prompts {
     const isInHistory = ({ pinnedId }: PromptBlock) => pinnedId !== undefined && sentIds.has(pinnedId);
     const isSent = (block: Counted) =>
       isOptional(block) ? hasExtras : replacesHistory(block) ? !isFitting && !isInHistory(block) : true;
+    const inChat = insertAtDepths(history, inserted.filter(isSent));
+    const isNudge = ({ part }: PromptBlock) => part === "continue";
+    const nudge = trailing.filter((block) => isNudge(block) && isSent(block));
+    // The message to continue is right before the instruction to do so.
+    const nudged = nudge.length > 0 ? history.slice(-1) : [];
     const entries = [
       ...toPromptEntries(leading.filter(isSent), true),
-      ...insertAtDepths(history, inserted.filter(isSent)),
-      ...toPromptEntries(trailing.filter(isSent)),
+      ...inChat.filter((entry) => !nudged.includes(entry)),
+      ...toPromptEntries(trailing.filter((block) => !isNudge(block) && isSent(block))),
+      ...nudged,
+      ...toPromptEntries(nudge),
       ...toPromptEntries(prefill),
       ...continued,
     ];

@@ -320,7 +320,7 @@ async function importPreset(more: Record<string, unknown>): Promise<string> {
   return (await made(app.post("/api/presets/import", form))).id;
 }
 
-test("a preset's continuation prompt goes last, and the new text is separated from the old", async () => {
+test("a preset's continuation prompt goes last behind the text to continue, and the new text is separated from the old", async () => {
   const nudge = "[Carry on behind: {{lastChatMessage}}]";
   const preset = { continue_prefill: false, continue_nudge_prompt: nudge, continue_postfix: "\n\n" };
   const preset_id = await importPreset({ ...preset, assistant_prefill: "Well," });
@@ -328,13 +328,13 @@ test("a preset's continuation prompt goes last, and the new text is separated fr
   await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
   const again = { conversation_id: id, context: "server", assistant_message_id: "a1", action: "continue" };
   const { parts } = await made(app.post("/api/chat/preview", again));
-  expect(parts.at(-1)).toMatchObject({
-    part: "instructions",
-    pieces: [{ part: "instructions" }, { part: "continue" }],
-  });
+  expect(parts.at(-3).pieces.at(-1)).toMatchObject({ part: "instructions" });
+  expect(parts.slice(-2).map(({ part }: { part: string }) => part)).toEqual(["history", "continue"]);
   const { text } = await gather(await app.post("/api/chat", again));
-  expect(lastSent().at(-2)).toEqual({ role: "assistant", content: "Ada: Well,Hello" });
-  expect(lastSent().at(-1)!.content.endsWith("\n\n[Carry on behind: Ada: Well,Hello]")).toBe(true);
+  expect(lastSent().slice(-2)).toEqual([
+    { role: "assistant", content: "Ada: Well,Hello" },
+    { role: "system", content: "[Carry on behind: Ada: Well,Hello]" },
+  ]);
   expect(text).toBe("\n\nHello");
   expect((await readConversation(app, id)).messages.at(-1)!.content).toBe("Well,Hello\n\nHello");
 });
@@ -428,6 +428,16 @@ test("a preset that sends names as fields does so for all turns, with the charac
     }),
   );
   expect(turns().at(-1)).toEqual(["Ada", expect.any(String)]);
+  const nudging = await importPreset({ names_behavior: 1, continue_prefill: false });
+  await made(app.patch(`/api/conversations/${id}`, { preset_id: nudging }));
+  await gather(
+    await app.post("/api/chat", {
+      ...{ conversation_id: id, context: "server", assistant_message_id: "a1", action: "continue" },
+    }),
+  );
+  // As in SillyTavern, the message before the continuation prompt has no name.
+  expect(turns()).toEqual([["Ada", "Good day, Sam."], ["Sam___", "Hi"]]);
+  expect(named().at(-2)).toEqual({ role: "assistant", content: "Hello" });
   const members = [{ character_id: "ada" }, { character_id: "bo" }];
   await made(app.patch(`/api/conversations/${id}`, { participants: members, preset_id }));
   llm.pieces = ["Hey."];
