@@ -62,6 +62,7 @@ const EVIDENCE: Record<string, readonly (readonly [file: string, text: string])[
   "`{{currentSwipeId}}`": [[MACROS, "names the macros that aren't expanded, each once, but not those of messages"]],
   "`{{isMobile}}`": [[MACROS, "{{isMobile}}"]],
   "`assistant_prefill`": [[ASSEMBLY, "the start of a reply that a preset sends is stored once"]],
+  "A reply continued by prefill": [[ASSEMBLY, "when a preset %s, the continued text is last and the reply joins it"]],
   "Logit bias": [
     ["services/llm/openai/openai_request.test.ts", "logit bias of texts is in the form of the server"],
     [IMPORT, "a preset has the list of logit bias that it names"],

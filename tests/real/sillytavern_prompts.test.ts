@@ -15,17 +15,28 @@ import { Random } from "../fuzz/random.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { type SillyTavern, startSillyTavern } from "./helpers/silly_tavern.ts";
 import { openTavernPage, type TavernSettings, writeTavernSettings } from "./helpers/tavern_page.ts";
-import { listOmissions, makeTavernCase, PERSONAS, renameCase, TAGS, type TavernCase } from "./helpers/tavern_cases.ts";
+import {
+  BIASES,
+  listOmissions,
+  makeTavernCase,
+  PERSONAS,
+  renameCase,
+  TAGS,
+  type TavernCase,
+} from "./helpers/tavern_cases.ts";
 
 const INSTALLED = realPart("REAL_SILLYTAVERN_DIR", "sillytavern.sh");
 /** Time limit for a busy machine. */
 const SLOW_MS = 600_000;
 const LONG = Deno.env.has("LONG_TESTS");
 const COUNT = Number(Deno.env.get("TAVERN_COUNT") ?? (LONG ? 200 : 20));
-/** Most times that what can be left out of a difference is looked for. */
-const MAX_ROUNDS = 4;
+/** Time after which no further part of a difference is left out: enough of the limit is left to show what it is. */
+const SHRINK_MS = 300_000;
 /** Number of the first case, for a run of some of them. */
 const FIRST = Number(Deno.env.get("TAVERN_FIRST") ?? 0);
+
+/** Time limit of SillyTavern for one case on a busy machine. */
+const ANSWER_MS = 120_000;
 
 /** Files of all cases. */
 const SHARED = /^default-user\/(settings\.json|User Avatars\/.*|groups\/.*)$/;
@@ -36,11 +47,21 @@ interface Sent {
   name?: string;
 }
 
+/** A request to the model server. */
+type Asked = Record<string, unknown>;
+
+/** What is compared of a request. */
+interface Compared {
+  messages: Sent[];
+  /** Bias by token ID. */
+  bias: Record<string, number>;
+}
+
 /** A case with what was sent for each of its messages. */
 interface Difference {
   one: TavernCase;
-  ours: Sent[][];
-  theirs: Sent[][];
+  ours: Compared[];
+  theirs: Compared[];
 }
 
 describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern", { timeout: SLOW_MS }, () => {
@@ -58,7 +79,7 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
   let hasShrunk = false;
   const settings: Required<TavernSettings> = {
     personas: structuredClone(PERSONAS),
-    ...{ charLore: [], tags: TAGS, tag_map: {} },
+    ...{ charLore: [], tags: TAGS, tag_map: {}, notes: [], biases: BIASES },
   };
 
   beforeAll(async () => {
@@ -103,53 +124,61 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     await page.evaluate(CONNECT);
   }
 
-  async function ask(one: TavernCase): Promise<{ ours: Sent[][]; theirs: Sent[][] }> {
+  async function ask(one: TavernCase): Promise<{ ours: Compared[]; theirs: Compared[] }> {
     const theirs = await askTavern(one);
     const ours = await askParlor(one);
-    const compare = (all: Sent[][]) => all.map((sent) => toComparable(sent, one));
+    const isPrefill = (n: number) => n === one.turns.length && one.preset.continue_prefill === true;
+    const compare = (all: Asked[]) => all.map((sent, n) => toComparable(sent, one, isPrefill(n)));
     return { ours: compare(ours), theirs: compare(theirs) };
   }
 
-  /** Asks for one case after another until `most` of them differ. */
-  async function findDifferent(tried: readonly TavernCase[], most = Infinity): Promise<Difference[]> {
+  /** Asks for one case after another until `most` of them differ, or it's late. */
+  async function findDifferent(tried: readonly TavernCase[], untilMs: number, most = Infinity): Promise<Difference[]> {
     await bring(tried);
     const found: Difference[] = [];
     for (const one of tried) {
+      if (found.length === most || Date.now() > untilMs) break;
       const sent = await ask(one);
       if (JSON.stringify(sent.ours) !== JSON.stringify(sent.theirs)) found.push({ one, ...sent });
-      if (found.length === most) break;
     }
     return found;
   }
 
   /** Leaves out parts of a case as long as what is sent still differs. Each try is a new character. */
   async function shrink(different: Difference): Promise<Difference> {
+    const untilMs = Date.now() + SHRINK_MS;
     let smallest = different;
     let tries = 0;
     const nameTry = (one: TavernCase) => renameCase(one, `${different.one.name} try ${++tries}`);
-    for (let round = 0; round < MAX_ROUNDS; round++) {
+    while (Date.now() < untilMs) {
       const { one } = smallest;
       const parts = listOmissions(one).map((omit) => ({ omit, tried: nameTry(omit(one)) }));
-      const found = await findDifferent(parts.map(({ tried }) => tried));
+      const found = await findDifferent(parts.map(({ tried }) => tried), untilMs);
       const needless = parts.filter(({ tried }) => found.some((other) => other.one === tried));
       if (needless.length === 0) break;
+      smallest = found[0]!;
+      if (Date.now() > untilMs) break;
       // Of two parts, one may be needed. Leaving out just the first is what was tried.
-      const without = needless.map((_, n) =>
+      const without = needless.slice(1).map((_, n) =>
         nameTry(needless.slice(0, needless.length - n).reduce((rest, { omit }) => omit(rest), one))
       );
-      const [fewer] = await findDifferent(without, 1);
-      if (fewer === undefined) break;
-      smallest = fewer;
+      const [fewer] = without.length === 0 ? [] : await findDifferent(without, untilMs, 1);
+      smallest = fewer ?? smallest;
     }
     return smallest;
   }
 
-  async function askTavern({ name, preset, turns, settings, isGroup, messages }: TavernCase): Promise<Sent[][]> {
+  async function askTavern(one: TavernCase): Promise<Asked[]> {
+    const { name, preset, turns, settings, isGroup, isContinued } = one;
     const before = llm.chats.length;
-    const count = 1 + messages.length;
-    await page.evaluate(`(${ASK})(${JSON.stringify({ name, preset, turns, settings, isGroup, count })})`);
-    expect(llm.chats.length, `SillyTavern sent a request for each message to ${name}`).toBe(before + turns.length);
-    return llm.chats.slice(before).map(({ json }) => json!.messages as Sent[]);
+    const count = 1 + one.messages.length;
+    const books = one.everywhere ? [`All of ${name}`] : [];
+    const asked = { name, preset, turns, settings, isGroup, isContinued, count, books };
+    await page.evaluate(`(${ASK})(${JSON.stringify(asked)})`);
+    expect(llm.chats.length, `SillyTavern sent a request for each message to ${name}`).toBe(
+      before + turns.length + Number(isContinued),
+    );
+    return llm.chats.slice(before).map(({ json }) => json!);
   }
 
   async function findChat(title: string): Promise<string> {
@@ -164,7 +193,7 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     throw new Error(`There is no chat "${title}"`);
   }
 
-  async function askParlor({ name, turns, settings, isGroup }: TavernCase): Promise<Sent[][]> {
+  async function askParlor({ name, turns, settings, isGroup, isContinued, everywhere }: TavernCase): Promise<Asked[]> {
     const list = async (path: string) => (await (await app.get(path)).json()) as { id: string; name: string }[];
     const presets = await list("/api/presets");
     const title = isGroup ? `Group of ${name}` : `Chat with ${name}`;
@@ -174,19 +203,37 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     const { participants } = await (await app.get(`/api/conversations/${id}`)).json();
     const { character_id } = participants[0];
     await (await app.patch("/api/settings", toParlorSettings(settings))).body?.cancel();
-    const sent: Sent[][] = [];
-    for (const content of turns) {
+    const books = everywhere === undefined ? [] : await list("/api/lorebooks");
+    const shared = books.filter((book) => book.name === `All of ${name}`);
+    for (const book of shared) await setScope(book.id, "global");
+    const sent: Asked[] = [];
+    const request = { conversation_id: id, context: "server" };
+    const asked: Record<string, unknown>[] = turns.map((content) => ({
+      ...{ assistant_message_id: crypto.randomUUID(), messages: [{ role: "user", content }] },
+      ...(isGroup && { character_id }),
+    }));
+    const { assistant_message_id } = asked.at(-1)!;
+    if (isContinued) asked.push({ assistant_message_id, action: "continue", messages: [] });
+    for (const one of asked) {
       const before = llm.chats.length;
-      const request = { conversation_id: id, context: "server", messages: [{ role: "user", content }] };
-      await gather(await app.post("/api/chat", { ...request, ...(isGroup && { character_id }) }));
-      sent.push(llm.chats[before]!.json!.messages as Sent[]);
+      const response = await app.post("/api/chat", { ...request, ...one });
+      expect(response.status, `Parlor's status for ${name}`).toBe(200);
+      await gather(response);
+      sent.push(llm.chats[before]!.json!);
     }
+    for (const book of shared) await setScope(book.id, "chat");
     return sent;
+  }
+
+  /** Says whether a lorebook is for all chats, as SillyTavern does with a selection. */
+  async function setScope(id: string, scope: string): Promise<void> {
+    const { name, book } = await (await app.get(`/api/lorebooks/${id}`)).json();
+    await (await app.put(`/api/lorebooks/${id}`, { name, book, scope })).body?.cancel();
   }
 
   test("both send the same for the character, the World Info and the preset that SillyTavern ships", async () => {
     const { ours, theirs } = await ask(shipped);
-    expect(theirs[1]!.map(({ content }) => content).join("\n")).toContain("Shadowfang");
+    expect(theirs[1]!.messages.map(({ content }) => content).join("\n")).toContain("Shadowfang");
     expect(ours).toEqual(theirs);
   });
 
@@ -225,6 +272,8 @@ async function furnish(tavern: SillyTavern, one: TavernCase, settings: Required<
   if (further?.place === "charLore") {
     settings.charLore.push({ name: avatar_url.replace(/\.png$/, ""), extraBooks: [`More of ${name}`] });
   }
+  if (one.everywhere) await tavern.call("/api/worldinfo/edit", { name: `All of ${name}`, data: one.everywhere });
+  if (one.characterNote) settings.notes.push({ name: avatar_url.replace(/\.png$/, ""), ...one.characterNote });
   if (persona.boundTo === "character") {
     const { description } = settings.personas[persona.file]!;
     description.connections = [...(description.connections as [] ?? []), { type: "character", id: avatar_url }];
@@ -262,11 +311,13 @@ async function furnishShipped(tavern: SillyTavern, url: string): Promise<TavernC
   });
   return {
     ...{ name, card: {}, world: { entries: {} }, preset, metadata: {}, messages: [], isGroup: false },
+    isContinued: false,
     turns: ["Where is this forest?", "What are those beasts, and is there magic?"],
     persona: { file: "user-default.png", boundTo: "default" },
     settings: {
       ...{ world_info_min_activations: 0, world_info_min_activations_depth_max: 0 },
       ...{ world_info_max_recursion_steps: 0, world_info_include_names: true },
+      world_info_character_strategy: 1,
     },
   };
 }
@@ -284,6 +335,7 @@ function toParlorSettings(settings: TavernCase["settings"]): Record<string, unkn
     lore_min_activations_depth: settings.world_info_min_activations_depth_max || null,
     lore_max_recursion: steps > 0 ? steps - 1 : null,
     lore_scans_names: settings.world_info_include_names,
+    lore_order: ["evenly", "character_first", "global_first"][settings.world_info_character_strategy as number],
   };
 }
 
@@ -299,25 +351,27 @@ async function readFolder(root: string, prefix: string): Promise<Record<string, 
 /**
  * What may differ (docs/guide/sillytavern.md): boundaries between messages of one role, blank lines, and the form of
  * example dialogues, which Parlor sends as a text with names.
+ *
+ * @param isPrefill Whether the last message is the start of the reply, which has no name in Parlor.
  */
-function toComparable(messages: readonly Sent[], { name: character, persona, isGroup }: TavernCase): Sent[] {
+function toComparable(asked: Asked, { name: character, persona, isGroup }: TavernCase, isPrefill: boolean): Compared {
   const found: Sent[] = [];
   const user = PERSONAS[persona.file]?.name ?? "Ann";
-  for (const { role, content, name } of messages) {
+  const messages = asked.messages as Sent[];
+  for (const [n, { role, content, name }] of messages.entries()) {
+    const isExample = name === "example_user" || name === "example_assistant";
     // In groups, the text has the names.
-    const speaker = isGroup
-      ? ""
-      : name === "example_user"
-      ? `${user}: `
-      : name === "example_assistant"
-      ? `${character}: `
-      : "";
-    const text = `${speaker}${content}`.replace(/\s*\n\s*/g, "\n").trim();
+    const speaker = !isExample || isGroup ? "" : name === "example_user" ? `${user}: ` : `${character}: `;
+    const isStart = isPrefill && n === messages.length - 1 && content.startsWith(`${character}: `);
+    const said = isStart ? content.slice(character.length + 2) : content;
+    const text = `${speaker}${said}`.replace(/\s*\n\s*/g, "\n").trim();
     const last = found.at(-1);
-    if (last?.role === role) last.content += `\n${text}`;
-    else if (text !== "") found.push({ role, content: text });
+    const field = isExample ? undefined : name;
+    if (last?.role === role && last.name === field) last.content += `\n${text}`;
+    else if (text !== "") found.push({ role, content: text, ...(field && { name: field }) });
   }
-  return found;
+  const bias = asked.logit_bias ?? {};
+  return { messages: found, bias: Array.isArray(bias) ? Object.fromEntries(bias) : bias as Record<string, number> };
 }
 
 // These run in SillyTavern's page, whose globals aren't known here.
@@ -326,18 +380,23 @@ const CONNECT = `(async () => {
   setOnlineStatus("Valid");
 })()`;
 /** The page ignores what comes while it saves or generates, and goes on loading after its functions have returned. */
-const ASK = `async ({ name, preset, turns, settings, isGroup, count }) => {
+const ASK = `async ({ name, preset, turns, settings, isGroup, isContinued, count, books }) => {
   const context = SillyTavern.getContext();
   const script = await import("/script.js");
   const groups = await import("/scripts/group-chats.js");
   const { oai_settings } = await import("/scripts/openai.js");
   const { updateWorldInfoSettings } = await import("/scripts/world-info.js");
+  const end = Date.now() + ${ANSWER_MS};
   const until = async (isTrue) => {
-    while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!isTrue()) {
+      if (Date.now() > end) throw new Error("SillyTavern still waits for: " + isTrue);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
   };
   const isIdle = () => !script.isChatSaving && !script.is_send_press && !groups.is_group_generating;
   Object.assign(oai_settings, structuredClone(preset));
-  updateWorldInfoSettings({ ...settings });
+  $("#openai_logit_bias_preset").val(preset.bias_preset_selected ?? "No bias").trigger("change");
+  updateWorldInfoSettings({ ...settings }, books);
   await until(isIdle);
   if (isGroup) {
     await groups.openGroupById(context.groups.find((one) => one.name === "Group of " + name).id);
@@ -354,6 +413,10 @@ const ASK = `async ({ name, preset, turns, settings, isGroup, count }) => {
   for (const turn of turns) {
     document.querySelector("#send_textarea").value = turn;
     await script.Generate("normal");
+    await until(isIdle);
+  }
+  if (isContinued) {
+    await script.Generate("continue");
     await until(isIdle);
   }
 }`;

@@ -22,6 +22,12 @@ export interface TavernCase {
   settings: Record<string, unknown>;
   /** Whether the chat is one with a second character. */
   isGroup: boolean;
+  /** The character's own author's note. */
+  characterNote?: { prompt: string; useChara: boolean; position: number };
+  /** World Info that is selected for all chats. */
+  everywhere?: World;
+  /** Whether the last reply is continued. */
+  isContinued: boolean;
 }
 
 /** A World Info file. */
@@ -46,6 +52,13 @@ export const PERSONAS = Object.fromEntries(
 );
 /** Tags of the first character, for limits of entries. */
 export const TAGS = [{ id: "tag-red", name: "red" }, { id: "tag-grey", name: "grey" }];
+
+/** Lists of logit bias that presets name. Only token IDs mean the same everywhere. */
+export const BIASES: Record<string, { id: string; text: string; value: number }[]> = {
+  "No bias": [],
+  Birds: [{ id: "1", text: "[12, 340]", value: -50 }, { id: "2", text: "[7]", value: 2.5 }],
+  Trees: [{ id: "3", text: "[99]", value: 100 }],
+};
 
 const WORDS = ["mill", "river", "Fox", "lantern", "old bridge"];
 /** SillyTavern expands fields to nothing in the fields of a card, so only other texts have this one. */
@@ -85,7 +98,7 @@ export function makeTavernCase(random: Random, name: string): TavernCase {
       random.list(random.below(most), (uid) => [String(uid), makeEntry(random, uid, name, text())]),
     ),
   });
-  return {
+  const one: TavernCase = {
     name,
     card: {
       ch_name: name,
@@ -133,6 +146,21 @@ export function makeTavernCase(random: Random, name: string): TavernCase {
       ...{ world_info_max_recursion_steps: random.pick([0, 0, 1, 3]), world_info_include_names: random.chance(0.8) },
     },
     isGroup,
+    isContinued: random.chance(0.3),
+  };
+  return {
+    ...one,
+    preset: {
+      ...one.preset,
+      names_behavior: random.pick([0, 0, 0, 1, 1, 2, -1]),
+      bias_preset_selected: random.pick(Object.keys(BIASES)),
+      ...{ continue_prefill: random.chance(0.4), continue_postfix: random.pick(["", " ", "\n", "\n\n"]) },
+    },
+    settings: { ...one.settings, world_info_character_strategy: random.below(3) },
+    ...(random.chance(0.3) && { everywhere: makeWorld(4) }),
+    ...(random.chance(0.4) && {
+      characterNote: { prompt: text(), useChara: random.chance(0.8), position: random.below(3) },
+    }),
   };
 }
 
@@ -146,7 +174,7 @@ export type Omission = (one: TavernCase) => TavernCase;
 
 /** Lists what can be left out of a case, the largest parts first. */
 export function listOmissions(whole: TavernCase): Omission[] {
-  const { further, turns, isGroup, metadata, messages, persona, world, card, settings, preset } = whole;
+  const { further, everywhere, turns, isGroup, metadata, messages, persona, world, card, settings, preset } = whole;
   const plainPersona: TavernCase["persona"] = { file: "user-default.png", boundTo: "default" };
   const needed = ["ch_name", "first_mes", "world", "talkativeness", "depth_prompt_depth", "depth_prompt_role"];
   const fields = Object.keys(card).filter((field) => !needed.includes(field) && card[field] !== "");
@@ -155,6 +183,9 @@ export function listOmissions(whole: TavernCase): Omission[] {
   const list = (isThere: boolean, omission: Omission) => isThere ? [omission] : [];
   return [
     ...list(further !== undefined, ({ further: _, ...one }) => one),
+    ...list(everywhere !== undefined, ({ everywhere: _, ...one }) => one),
+    ...list(whole.isContinued, (one) => ({ ...one, isContinued: false })),
+    ...list(whole.characterNote !== undefined, ({ characterNote: _, ...one }) => one),
     ...turns.slice(1).map((): Omission => (one) => ({ ...one, turns: one.turns.slice(0, -1) })),
     ...list(isGroup, (one) => ({ ...one, isGroup: false })),
     ...list(Object.keys(metadata).length > 0, (one) => ({ ...one, metadata: {} })),
@@ -165,14 +196,31 @@ export function listOmissions(whole: TavernCase): Omission[] {
       ...one,
       ...(one.further && { further: { ...one.further, world: omitEntry(one.further.world, uid) } }),
     })),
+    ...Object.keys(everywhere?.entries ?? {}).map((uid): Omission => (one) => ({
+      ...one,
+      ...(one.everywhere && { everywhere: omitEntry(one.everywhere, uid) }),
+    })),
     ...fields.map((field): Omission => (one) => ({ ...one, card: { ...one.card, [field]: "" } })),
     ...prompts.map(({ identifier }): Omission => (one) => ({ ...one, preset: omitPrompt(one.preset, identifier) })),
+    ...Object.keys(PLAIN_PRESET).filter((name) => preset[name] !== PLAIN_PRESET[name]).map(
+      (name): Omission => (one) => ({
+        ...one,
+        preset: { ...one.preset, [name]: PLAIN_PRESET[name] },
+      }),
+    ),
     ...Object.keys(settings).filter((name) => settings[name]).map((name): Omission => (one) => ({
       ...one,
       settings: { ...one.settings, [name]: typeof settings[name] === "number" ? 0 : false },
     })),
   ];
 }
+
+/** Values of a preset that change nothing. */
+const PLAIN_PRESET: TavernCase["preset"] = {
+  ...{ names_behavior: 0, bias_preset_selected: "No bias", continue_prefill: false, continue_postfix: "" },
+  ...{ wi_format: "{0}", scenario_format: "{{scenario}}", personality_format: "{{personality}}" },
+  squash_system_messages: false,
+};
 
 /** One order of a preset's prompts. */
 interface PromptOrder {

@@ -14,13 +14,17 @@ export interface TavernSettings {
   tags?: { id: string; name: string }[];
   /** IDs of tags by card file. */
   tag_map?: Record<string, string[]>;
+  /** Author's notes of characters, by card file without `.png`. */
+  notes?: { name: string; prompt: string; useChara: boolean; position: number }[];
+  /** Lists of logit bias by name. */
+  biases?: Record<string, unknown[]>;
 }
 
 /** Writes the settings of a user who chats as Ann over chat completion. @param url Base URL of the model server. */
 export async function writeTavernSettings(
   tavern: SillyTavern,
   url: string,
-  { personas = {}, charLore = [], tags = [], tag_map = {} }: TavernSettings = {},
+  { personas = {}, charLore = [], tags = [], tag_map = {}, notes = [], biases = {} }: TavernSettings = {},
 ): Promise<void> {
   const further = Object.entries(personas);
   const { settings } = await tavern.call<{ settings: string }>("/api/settings/get", {});
@@ -39,6 +43,10 @@ export async function writeTavernSettings(
       ...{ persona_description: "{{user}} sails.", default_persona: "user-default.png" },
     },
     ...{ tags: [...known.tags, ...tags], tag_map: { ...known.tag_map, ...tag_map } },
+    extension_settings: {
+      ...known.extension_settings,
+      note: { ...known.extension_settings?.note, chara: notes },
+    },
     world_info_settings: {
       ...known.world_info_settings,
       world_info: { ...known.world_info_settings?.world_info, charLore },
@@ -46,6 +54,7 @@ export async function writeTavernSettings(
     oai_settings: {
       ...known.oai_settings,
       ...{ chat_completion_source: "custom", custom_url: url, custom_model: "fake-model", bypass_status_check: true },
+      bias_presets: { ...known.oai_settings?.bias_presets, ...biases },
     },
   });
 }
