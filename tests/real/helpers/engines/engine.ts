@@ -170,6 +170,14 @@ export class Tab {
     return this.driver.press(...keys);
   }
 
+  /** What went wrong on all pages of the tab since it was last taken, so that each flow answers for its own. */
+  async takeErrors(): Promise<string[]> {
+    const found = await this.errors();
+    this.#errors = [];
+    await this.evaluate(() => void (globalThis as unknown as { __errors?: string[] }).__errors?.splice(0));
+    return found;
+  }
+
   /** What went wrong on all pages of the tab. */
   async errors(): Promise<string[]> {
     const found = await this.evaluate(() => (globalThis as unknown as { __errors?: string[] }).__errors ?? []);
