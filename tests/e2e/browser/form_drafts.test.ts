@@ -253,9 +253,11 @@ const FORMS: Form[] = [
     path: "/c/c3",
     open: async (page) => {
       const edit = page.locator(".tool-approval").getByRole("button", { name: /^Edit/ });
-      const field = page.locator(".tool-approval textarea"); // Open by itself where there's a draft.
-      await edit.or(field).first().waitFor();
-      if (await field.count() === 0) await edit.click();
+      // Where there's a draft, the field opens by itself, possibly just when the button is seen.
+      await expect.poll(async () => {
+        await edit.evaluateAll(([button]) => (button as HTMLElement | undefined)?.click());
+        return await page.locator(".tool-approval textarea").count();
+      }).toBeGreaterThan(0);
     },
   },
 ];

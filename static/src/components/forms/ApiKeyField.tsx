@@ -9,11 +9,12 @@ import { type ApiKeyState, isKeyExposed, isKeyLeftBehind } from "./api_key_state
 
 /** The field with notes: a stored key, a key that won't be sent, a key that others could read. */
 export function ApiKeyField(
-  { id = "key", keyState, hint, onInput, onClear }: {
+  { id = "key", keyState, hint, error, onInput, onClear }: {
     id?: string;
     keyState: ApiKeyState;
     /** Hint while no key is stored. */
     hint: string;
+    error?: string;
     onInput: (key: string) => void;
     /** Removes the stored key; without it there is no such button. */
     onClear?: () => void;
@@ -27,7 +28,7 @@ export function ApiKeyField(
   const hasStored = stored?.has_key === true && !isLeftBehind;
   return (
     <>
-      <Field id={id} label={t.key} hint={hasStored ? t.keySaved : hint}>
+      <Field id={id} label={t.key} hint={hasStored ? t.keySaved : hint} error={error}>
         {(describedBy) => (
           <div class="with-button">
             <input
@@ -38,6 +39,7 @@ export function ApiKeyField(
               autocomplete="new-password"
               spellcheck={false}
               aria-describedby={describedBy}
+              aria-invalid={error !== undefined}
               value={typed}
               onInput={(event) => note(event.currentTarget.value)}
             />

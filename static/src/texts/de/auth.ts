@@ -189,6 +189,9 @@ export const auth: typeof English = {
     listenNote: "Andere Rechner in Ihrem Netz können ihn dann ebenfalls erreichen.",
   },
   quickModel: {
+    composeTitle: "Oder ein Modell in einem weiteren Container ausführen",
+    compose:
+      "Das Image von Parlor enthält kein llama-server. Fügen Sie diese Zeile in compose.yaml unter „services:“ ein, führen Sie docker compose up --detach aus und suchen Sie erneut. Der erste Start lädt das Modell herunter.",
     title: "Oder jetzt ein Modell herunterladen",
     text: (memory: string, disk: string) =>
       `Diese Modelle passen auf diesen Rechner mit ${memory} Arbeitsspeicher und ${disk} freiem Speicherplatz. Parlor führt das Modell für Sie aus.`,

@@ -105,6 +105,7 @@ export const models: typeof English = {
     discover: "Server suchen",
     searching: "Server werden gesucht",
     found: "Gefundene Server",
+    searchEnded: (n: number) => `Suche beendet: ${n} Server gefunden`,
     noneFound: "Keine Server gefunden",
     noneFoundAdvice:
       "Starten Sie einen, etwa llama.cpp, Ollama oder LM Studio, und suchen Sie erneut. Oder geben Sie seine URL ein.",

@@ -180,6 +180,9 @@ export const auth = {
     listenNote: "Other machines on your network can then reach it, too.",
   },
   quickModel: {
+    composeTitle: "Or run a model in another container",
+    compose:
+      "Parlor’s image has no llama-server. Add this line below “services:” in compose.yaml, run docker compose up --detach, and search again. The first start downloads the model.",
     title: "Or download a model now",
     text: (memory: string, disk: string) =>
       `These models fit this machine, which has ${memory} of memory and ${disk} of free disk space. Parlor runs the model for you.`,

@@ -101,6 +101,7 @@ export const models = {
     discover: "Find servers",
     searching: "Searching for servers",
     found: "Servers found",
+    searchEnded: (n: number) => `Search finished: ${n === 1 ? "1 server" : `${n} servers`} found`,
     noneFound: "No servers found",
     noneFoundAdvice: "Start one, such as llama.cpp, Ollama or LM Studio, then search again. Or enter its URL.",
     discoverFailed: "Search failed",

@@ -180,6 +180,9 @@ export const auth: typeof English = {
     listenNote: "ネットワーク上のほかのマシンからも接続できるようになります。",
   },
   quickModel: {
+    composeTitle: "または別のコンテナでモデルを動かす",
+    compose:
+      "Parlor のイメージには llama-server が入っていません。compose.yaml の「services:」の下に次の行を追加し、docker compose up --detach を実行して、もう一度探してください。初回の起動時にモデルがダウンロードされます。",
     title: "または、モデルをダウンロード",
     text: (memory: string, disk: string) =>
       `このマシン（メモリ ${memory}、空き容量 ${disk}）で動くモデルです。実行も Parlor が行います。`,

@@ -103,6 +103,7 @@ export const models: typeof English = {
     discover: "サーバーを探す",
     searching: "サーバーを探しています",
     found: "見つかったサーバー",
+    searchEnded: (n: number) => `検索が終わりました：${n} 台のサーバーが見つかりました`,
     noneFound: "サーバーは見つかりませんでした",
     noneFoundAdvice:
       "llama.cpp、Ollama、LM Studio などを起動して、もう一度探してください。または URL を入力してください。",

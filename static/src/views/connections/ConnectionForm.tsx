@@ -28,8 +28,19 @@ const KINDS: readonly ConnectionKind[] = ["openai", "openai-responses", "ollama"
 /** Requests that the form's buttons start. */
 type Attempt = "test" | "save" | "use";
 
-/** The form of a new or a saved connection. */
-export function ConnectionForm({ connection }: { connection: Connection | undefined }) {
+/**
+ * The form of a new or a saved connection.
+ *
+ * @param props.onSaved By default the list of connections opens.
+ * @param props.listAddress Where Cancel leads.
+ */
+export function ConnectionForm(
+  { connection, onSaved, listAddress = "/settings/connections" }: {
+    connection: Connection | undefined;
+    onSaved?: () => void;
+    listAddress?: string;
+  },
+) {
   const store = useStore();
   const t = texts.form;
   const [fields, setFields] = useState(() => toConnectionFields(connection));
@@ -58,8 +69,8 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       draft.clear();
       if (isToUse) await store.connections.activate(saved.id);
       store.toasts.show(isToUse ? texts.connections.activated(saved.name) : texts.connections.saved);
-      // Returns to the next step of the setup, if opened from there.
-      store.router.go(store.isSetupCompleted.peek() ? "/settings/connections" : "/welcome/name");
+      if (onSaved) onSaved();
+      else store.router.go(listAddress);
     });
   /** Only of the saved connection: other changes have their own buttons. */
   const clearKey = (saved: Connection) =>
@@ -69,6 +80,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       store.toasts.show(t.keyCleared);
     });
   const isChecked = rejections > 0;
+  const refusal = result && findRefusal(result);
 
   return (
     <ServerForm rejections={rejections} onSubmit={() => save(false)}>
@@ -78,7 +90,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
           id="url"
           label={t.url}
           hint={fields.kind === "ollama" ? t.urlHintOllama : t.urlHint}
-          error={isChecked && problems.isUrlBad ? t.urlBad : undefined}
+          error={isChecked && problems.isUrlBad ? t.urlBad : refusal?.field === "url" ? refusal.text : undefined}
           isRequired
           value={fields.baseUrl}
           onInput={(baseUrl) => set({ baseUrl })}
@@ -94,6 +106,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         <ApiKeyField
           keyState={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
           hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
+          error={refusal?.field === "key" ? refusal.text : undefined}
           onInput={(apiKey) => set({ apiKey })}
           onClear={connection && (() => void clearKey(connection))}
         />
@@ -130,7 +143,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         )}
         <RareFields fields={fields} stored={connection} problems={isChecked ? problems : undefined} onChange={set} />
       </Drafted>
-      {result && <ConnectionTestResult result={result} />}
+      {result && <ConnectionTestResult result={result} isErrorAtField={refusal !== undefined} />}
       {failure && <ErrorNote title={failure.name === "test" ? t.testFailed : t.saveFailed} error={failure.error} />}
       <div class="actions-row">
         <Button type="submit" kind={connection?.active ? "primary" : "plain"} isBusy={busy === "save"}>{t.save}</Button>
@@ -140,10 +153,18 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         <Button isBusy={busy === "test"} onClick={test}>
           {busy === "test" ? texts.connections.testing : texts.connections.test}
         </Button>
-        <LinkButton href="/settings/connections" kind="quiet" onClick={() => draft.clear()}>{texts.cancel}</LinkButton>
+        <LinkButton href={listAddress} kind="quiet" onClick={() => draft.clear()}>{texts.cancel}</LinkButton>
       </div>
     </ServerForm>
   );
+}
+
+/** Returns which field a failed test is about, and what it says there. */
+function findRefusal(
+  { reachable, authorized, error }: ConnectionTest,
+): { field: "url" | "key"; text: string } | undefined {
+  if (!reachable) return { field: "url", text: error ?? texts.connectionTest.unreachable };
+  return authorized ? undefined : { field: "key", text: error ?? texts.connectionTest.unauthorized };
 }
 
 /** Suggestions that fill the form. */
@@ -205,8 +226,10 @@ function findPreset(fields: ConnectionFields): ConnectionPreset | undefined {
   return CONNECTION_PRESETS.find(({ baseUrl }) => baseUrl === fields.baseUrl);
 }
 
-/** Each result on its own line, by icon and word. */
-export function ConnectionTestResult({ result }: { result: ConnectionTest }) {
+/** Each result on its own line, by icon and word. @param props.isErrorAtField The error is shown at a field. */
+export function ConnectionTestResult(
+  { result, isErrorAtField = false }: { result: ConnectionTest; isErrorAtField?: boolean },
+) {
   const t = texts.connectionTest;
   const isGood = result.reachable && result.authorized && result.error === undefined;
   const { reachable, authorized, models, context_size, software, speech } = result;
@@ -224,7 +247,7 @@ export function ConnectionTestResult({ result }: { result: ConnectionTest }) {
         {speech && <li>{texts.connections.onlySpeech}</li>}
         {context_size !== undefined && <li>{t.context(formatNumber(context_size))}</li>}
       </ul>
-      {result.error && <p>{result.error}</p>}
+      {result.error && !isErrorAtField && <p>{result.error}</p>}
       {result.advice && <p class="advice">{result.advice}</p>}
       {result.contract && <ServerContract contract={result.contract} />}
     </div>

@@ -29,7 +29,9 @@ export function DetectedServers(
       )}
       {discovery.kind === "done" && discovery.found.models.length > 0 && (
         <>
-          {!isUntitled && <Heading>{t.found}</Heading>}
+          {isUntitled
+            ? <p class="muted">{t.searchEnded(discovery.found.models.length)}</p>
+            : <Heading>{t.found}</Heading>}
           <ul class="found-list">
             {discovery.found.models.map((server) => <FoundRow key={server.base_url} server={server} onUsed={onUsed} />)}
           </ul>

@@ -52,9 +52,11 @@ export function QuickModel({ level, onUsed }: { level: 2 | 3 | 4; onUsed?: () =>
   const Heading = `h${level}` as const;
   if (error) return <ErrorNote title={t.failed} error={error} onRetry={load} />;
   if (!offers || !runner) return <p class="muted" role="status">{texts.loading}</p>;
-  // Programs of the host can't run inside the container.
-  if (!runner.program && store.setup.value?.in_container) return null;
   const { items, memory_bytes, free_disk_bytes } = offers;
+  // Programs of the host can't run inside the container, but another container can.
+  if (!runner.program && store.setup.value?.in_container) {
+    return items[0] === undefined ? null : <ComposeLine offer={items[0]} level={level} />;
+  }
   return (
     <div class="quick-model">
       <Heading>{t.title}</Heading>
@@ -196,6 +198,28 @@ function isOffer({ repo, role, quantization }: LocalModel, offer: Offer): boolea
 
 function getShare({ received_bytes, total_bytes }: ModelDownload): number | null {
   return total_bytes > 0 ? received_bytes / total_bytes : null;
+}
+
+/**
+ * A service for compose.yaml that runs the smallest model that fits. PARLOR_DISCOVER_HOSTS there has its name.
+ *
+ * @see https://github.com/ggml-org/llama.cpp/blob/master/docs/docker.md
+ */
+function ComposeLine({ offer: { repo, quantization }, level }: { offer: Offer; level: 2 | 3 | 4 }) {
+  const t = texts.quickModel;
+  const Heading = `h${level}` as const;
+  const line = `  llama: { image: "ghcr.io/ggml-org/llama.cpp:server", restart: unless-stopped, ` +
+    `volumes: ["./models:/root/.cache"], command: "-hf ${repo}:${quantization} --host 0.0.0.0" }`;
+  return (
+    <div class="quick-model">
+      <Heading>{t.composeTitle}</Heading>
+      <p class="muted">{t.compose}</p>
+      <p class="secret">
+        <code>{line}</code>
+        <CopyButton text={line} />
+      </p>
+    </div>
+  );
 }
 
 /** One line for the chosen system, ready to copy. */

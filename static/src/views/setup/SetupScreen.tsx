@@ -4,6 +4,7 @@ import { ApiError, asApiError } from "../../api/client.ts";
 import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import type { IconName } from "../../components/Icon.tsx";
+import { lazy } from "../../components/Lazy.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { deviceName, enroll } from "../../state/app/passkeys.ts";
@@ -13,6 +14,8 @@ import { texts } from "../../texts/texts.ts";
 import { GateFrame, PasskeysUnavailable } from "../auth/GateFrame.tsx";
 import { DetectedServers } from "../connections/DetectedServers.tsx";
 import { useAction } from "../hooks.tsx";
+
+const ConnectionForm = lazy(() => import("../connections/ConnectionForm.tsx").then((file) => file.ConnectionForm));
 
 /** Props of a step. */
 interface StepProps {
@@ -33,6 +36,8 @@ export function SetupScreen({ step }: { step: SetupStep }) {
   const at = SETUP_STEPS.indexOf(step);
   const next = SETUP_STEPS[at + 1];
   const Part = PARTS[step];
+  // The form is at the same step, with an address of its own for the Back button.
+  const isManual = step === "model" && store.router.hash.value === "url";
   const goOn = async () => {
     if (next !== undefined) return store.router.go(`/welcome/${next}`);
     setLeaving(true);
@@ -44,9 +49,15 @@ export function SetupScreen({ step }: { step: SetupStep }) {
     }
   };
   return (
-    <GateFrame title={t.titles[step]} icon={ICONS[step]}>
+    <GateFrame
+      key={isManual ? "url" : "step"}
+      title={isManual ? texts.firstRun.manual : t.titles[step]}
+      icon={ICONS[step]}
+    >
       <p class="muted welcome-step">{t.step(at + 1, SETUP_STEPS.length)}</p>
-      <Part onNext={() => void goOn()} isLeaving={isLeaving} />
+      {isManual
+        ? <ConnectionForm connection={undefined} listAddress="/welcome" onSaved={() => void goOn()} />
+        : <Part onNext={() => void goOn()} isLeaving={isLeaving} />}
     </GateFrame>
   );
 }
@@ -89,7 +100,7 @@ function ModelStep({ onNext }: StepProps) {
         >
           {texts.connections.searchAgain}
         </Button>
-        <LinkButton href="/settings/connections/new">{texts.firstRun.manual}</LinkButton>
+        <LinkButton href="/welcome#url">{texts.firstRun.manual}</LinkButton>
         {!hasModel && <Button kind="quiet" onClick={onNext}>{t.skip}</Button>}
       </div>
     </>

@@ -1,5 +1,6 @@
 /** The first model without a terminal, with a fake hub and a fake llama-server. */
 import { expect, test } from "vitest";
+import { parse as parseYaml } from "yaml";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 import { PHONE, slowDown } from "../../../helpers/browser/ui_page.ts";
@@ -69,6 +70,34 @@ test("without llama-server it says how to get it, in one line for the chosen sys
     expect(box!.y + box!.height).toBeLessThanOrEqual(800);
     await expect.poll(() => findAxeProblems(page)).toEqual([]);
     if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/quick-missing.png` });
+    await context.close();
+  } finally {
+    await browser.close();
+  }
+});
+
+test("in a container without llama-server it gives one line for compose.yaml, with a model that fits", async () => {
+  await using app = await openTestApp({ config: { llamaServerPath: "/nowhere/llama-server" } });
+  const browser = await openBrowser();
+  try {
+    const { page, context } = await openPage(browser, app.url, PHONE);
+    await page.route("**/api/setup/status", async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...await answer.json(), in_container: true } });
+    });
+    await page.goto(app.url);
+    await page.getByRole("heading", { name: "Or run a model in another container" }).waitFor();
+    const service = parseYaml(await page.locator(".quick-model code").innerText());
+    const { items } = await (await app.get("/api/models/recommended")).json();
+    expect(service.llama).toMatchObject({
+      image: "ghcr.io/ggml-org/llama.cpp:server",
+      command: `-hf ${items[0].repo}:${items[0].quantization} --host 0.0.0.0`,
+    });
+    // The line belongs below "services:" of the file that Parlor comes with, which looks for a service of that name.
+    const compose = parseYaml(await Deno.readTextFile("compose.yaml"));
+    expect(compose.services.parlor.environment.PARLOR_DISCOVER_HOSTS.split(",")).toContain(Object.keys(service)[0]);
+    await expect.poll(() => findAxeProblems(page)).toEqual([]);
+    if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/quick-compose.png`, fullPage: true });
     await context.close();
   } finally {
     await browser.close();

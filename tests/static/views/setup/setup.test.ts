@@ -62,6 +62,7 @@ test("one click uses a detected model and continues the setup", async () => {
       api.found = [{ base_url: "http://127.0.0.1:11434/v1", kind: "openai", software: "Ollama", models: ["gemma"] }];
     },
   });
+  await ui.page.getByText("Search finished: 1 server found").waitFor();
   await ui.page.getByRole("button", { name: /^Add and use: Ollama/ }).click();
   await ui.page.getByRole("heading", { name: "Your name" }).waitFor();
   await ui.page.goBack();
@@ -69,10 +70,40 @@ test("one click uses a detected model and continues the setup", async () => {
   expect(ui.errors).toEqual([]);
 });
 
-test("the setup accepts an address by hand", async () => {
-  await using ui = await bench.open("/", { prepare: fresh });
+test("the setup accepts an address by hand, and shows at its field what is wrong with it", async () => {
+  await using ui = await bench.open("/", {
+    prepare: (api) => {
+      fresh(api);
+      api.testResult = {
+        reachable: false,
+        authorized: false,
+        models: [],
+        latency_ms: 3,
+        error: "Nothing listens there",
+      };
+    },
+  });
   await ui.page.getByRole("link", { name: "Enter a URL" }).click();
-  await ui.page.getByLabel("URL").fill("http://127.0.0.1:9/v1");
+  await ui.page.getByText("Step 1 of 3").waitFor();
+  await ui.page.goBack();
+  await ui.page.getByRole("heading", { name: "Choose a model" }).waitFor();
+  await ui.page.getByRole("link", { name: "Enter a URL" }).click();
+  const url = ui.page.getByLabel("URL");
+  await url.fill("http://127.0.0.1:9/v1");
+  const readError = (field: typeof url) =>
+    field.evaluate((input) => {
+      const ids = (input.getAttribute("aria-describedby") ?? "").split(" ");
+      return [input.getAttribute("aria-invalid"), ids.map((id) => document.getElementById(id)?.textContent).join(" ")];
+    });
+  await ui.page.getByRole("button", { name: "Test", exact: true }).click();
+  await expect.poll(() => readError(url)).toEqual(["true", expect.stringContaining("Nothing listens there")]);
+  ui.api.testResult = { reachable: true, authorized: false, models: [], latency_ms: 3, error: "It wants a key" };
+  await ui.page.getByRole("button", { name: "Test", exact: true }).click();
+  await expect.poll(() => readError(ui.page.getByLabel("API key")))
+    .toEqual(["true", expect.stringContaining("It wants a key")]);
+  expect((await readError(url))[0]).toBe("false");
+  expect(await findAxeProblems(ui.page)).toEqual([]);
+  if (SCREENSHOTS) await ui.page.screenshot({ path: `${SCREENSHOTS}/setup-url.png` });
   await ui.page.getByRole("button", { name: "Save and use" }).click();
   await ui.page.getByRole("heading", { name: "Your name" }).waitFor();
   await expect.poll(() => ui.api.isSetupCompleted).toBe(false);
