@@ -252,6 +252,30 @@ test("in a group, a queued message is sent after the last speaker of the turn", 
   await eventually(async () => (await read("group")).messages[5]?.content, (content) => content === "Thanks");
 });
 
+test("in a group, a queued message follows at once if the user cancels the other speakers", async () => {
+  for (const name of ["Cid", "Dot"]) {
+    await server.json("PUT", `/api/characters/${name.toLowerCase()}`, { card: { name } });
+  }
+  await server.json("PUT", "/api/conversations/cancelled", {
+    participants: [{ character_id: "cid" }, { character_id: "dot" }],
+    reply_order: "list",
+    messages: [{ role: "user", content: "Welcome" }],
+  });
+  await using context = await openContext();
+  const page = await openAt(context, "/c/cancelled");
+  await page.getByRole("log").getByText("Welcome", { exact: true }).waitFor();
+  await sendMessage(page, "Cid?");
+  const first = await nextCall();
+  await first.call.emit("Cid here");
+  await page.getByRole("log").getByText("Cid here", { exact: true }).waitFor();
+  await queue(page, "Never mind");
+  await page.getByRole("button", { name: "Cancel the remaining replies" }).click();
+  await first.call.finish();
+  const second = await nextCall();
+  expect(second.asked.at(-1)).toContain("Never mind");
+  await second.call.finish();
+});
+
 test("another device sees what waits, takes it over, and the server sends it without any page", async () => {
   await using context = await openContext();
   await using phone = await openContext(PHONE);
@@ -317,4 +341,37 @@ test("what is queued without a network waits in the browser, and other devices s
   const third = await nextCall();
   expect(third.asked).toEqual(["Still there?", "Before it", "In the tunnel"]);
   await third.call.finish();
+});
+
+test("a message that is queued behind one that waits for the network is sent after it", async () => {
+  await server.json("PUT", "/api/conversations/behind", {
+    messages: [{ role: "user", content: "Hello" }, { role: "assistant", content: "Good day" }],
+  });
+  await using context = await openContext();
+  const page = await openAt(context, "/c/behind");
+  await page.getByRole("log").getByText("Good day", { exact: true }).waitFor();
+  // The code of the queue comes with the first reply.
+  await sendMessage(page, "First");
+  const before = await nextCall();
+  await queue(page, "Second");
+  await before.call.emit("One");
+  await before.call.finish();
+  const second = await nextCall();
+  await second.call.emit("Two");
+  await second.call.finish();
+  await page.getByRole("button", { name: "Send", exact: true }).waitFor();
+  await expect.poll(() => chips(page).count()).toBe(0);
+  await context.setOffline(true);
+  await box(page).fill("Third");
+  await box(page).press("Enter");
+  await expect.poll(() => box(page).inputValue()).toBe("");
+  await queue(page, "Fourth");
+  await context.setOffline(false);
+  const third = await nextCall();
+  expect(third.asked.slice(-2)).toEqual(["Second", "Third"]);
+  await third.call.emit("Three");
+  await third.call.finish();
+  const fourth = await nextCall();
+  expect(fourth.asked.slice(-2)).toEqual(["Third", "Fourth"]);
+  await fourth.call.finish();
 });

@@ -215,8 +215,9 @@ export class ReplyStream {
     this.#hasLetGo = false;
     const signal = AbortSignal.any([this.#abort.signal, this.#connection.signal]);
     const response = start && !this.#wasAccepted ? await start(signal) : await attach(this.#lastEventId, signal);
-    if (!this.#wasAccepted) onAccepted?.();
+    const isNew = !this.#wasAccepted;
     this.#wasAccepted = true;
+    if (isNew) onAccepted?.();
     if (this.#text === "" && this.#reasoning === "") this.phase.value = "waiting";
     else this.phase.value = "writing";
     for await (const events of readEvents(response)) {
