@@ -95,7 +95,9 @@ const FIELDS = {
     description: "Most messages to scan for lore_min_activations; null for all",
   }),
   lore_max_recursion: z.number().int().min(0).max(100).nullable().openapi({
-    description: "Most scans of active lorebook entries, one after another; null for as many as needed",
+    description:
+      "Most scans of active lorebook entries, one after another; null for as many as needed. If set, it also " +
+      "counts the scans for lore_min_activations",
   }),
   lore_scans_names: z.boolean().openapi({
     description: "Whether lorebooks also look for keys in the names of those who speak",

@@ -82,7 +82,10 @@ export interface ActivationInput {
   defaults?: Partial<ScanDefaults>;
   /** The chat has just been trimmed: entries that were only kept are found anew or not at all. */
   releasesKept?: boolean;
-  /** Maximum number of recursive scans; 100 by default. */
+  /**
+   * Maximum number of recursive scans; 100 by default. If set, it also counts the scans for `minActivations`, as in
+   * SillyTavern.
+   */
   maxRecursion?: number;
   /** Scans more and more messages until this many entries are active; 0, the default, doesn't. */
   minActivations?: number;
@@ -173,11 +176,11 @@ const MAX_RECURSION_CHARS = 200_000;
 /** Finds the active entries. */
 export async function activate(input: ActivationInput): Promise<Activation> {
   const scan = await Scan.open(input);
-  const rounds = input.maxRecursion ?? MAX_RECURSION;
-  let recursions = 0;
-  for (let next: RoundKind | undefined = "first"; next !== undefined && recursions <= rounds;) {
+  const { maxRecursion } = input;
+  let rounds = 0;
+  for (let next: RoundKind | undefined = "first"; next !== undefined && rounds <= (maxRecursion ?? MAX_RECURSION);) {
     next = await scan.runRound(next);
-    if (next === "recursion") recursions++;
+    if (next === "recursion" || maxRecursion !== undefined) rounds++;
   }
   return scan.toResult();
 }

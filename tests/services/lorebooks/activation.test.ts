@@ -318,6 +318,11 @@ test("scans more messages until enough entries are active, and their content in 
   const most = { says, minActivations: 9, minActivationsDepth: 3 };
   expect(contents(await scan(entries, most))).toEqual(["cat", "hen and straw", "straw", "fox"]);
   expect(contents(await scan(entries, { says, minActivations: 9 }))).toHaveLength(5);
+  // As in SillyTavern, a limit of steps counts these scans, too.
+  expect(contents(await scan(entries, { says, minActivations: 9, maxRecursion: 0 })))
+    .toEqual(contents(await scan(entries, { says, maxRecursion: 0 })));
+  expect(contents(await scan(entries, { says, minActivations: 9, maxRecursion: 1 })))
+    .not.toEqual(contents(await scan(entries, { says, minActivations: 9, maxRecursion: 2 })));
   const own = [entry("owl", ["owl"], { more: { scan_depth: 1 } })];
   expect(contents(await scan(own, { says, minActivations: 9 }))).toEqual([]);
   const ofBook = book([entry("hen", ["hen"])], { scan_depth: 1 });
