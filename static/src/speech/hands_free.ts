@@ -75,6 +75,8 @@ export class HandsFree {
   /** Speech whose transcription failed, or during which the microphone was lost. */
   #pendingSpeech: PendingSpeech | undefined;
   #turn: { endedAtMs: number; transcribeMs: number } | undefined;
+  /** A message was sent whose reply hasn't ended, as far as was shown. */
+  #isAwaiting = false;
   /** What was being read when the user began to speak. */
   #interrupted: { reading: PlaybackQueue; text: string } | undefined;
 
@@ -200,6 +202,7 @@ export class HandsFree {
     const pending = this.#pendingSpeech;
     if (pending && !isReply) return this.#retryPending(pending);
     if (isReply) this.#askAgain();
+    this.#isAwaiting = this.#chat.replies.isRunning.peek();
     this.problem.value = undefined;
     this.#settle();
   }
@@ -315,6 +318,7 @@ export class HandsFree {
     const typed = draft.text.peek();
     draft.type(text);
     this.#show("thinking");
+    this.#isAwaiting = true;
     replies.send();
     const isSent = replies.isRunning.peek();
     if (typed !== "") draft.type(isSent ? typed : `${typed}\n\n${text}`);
@@ -340,6 +344,7 @@ export class HandsFree {
   /** The reply has ended and was read. */
   #endTurn(): void {
     this.#turn = undefined;
+    this.#isAwaiting = false;
     const error = this.#chat.problem.peek();
     const hasFailed = error !== undefined || this.#chat.lastMessage.peek()?.status === "failed";
     if (hasFailed) this.#fail({ kind: "reply", error });
@@ -361,6 +366,8 @@ export class HandsFree {
     const isSounding = reading instanceof PlaybackQueue && reading.phase.peek() === "speaking";
     const isBusy = reading !== undefined || this.#chat.replies.isRunning.peek();
     this.#activity.reset();
+    // It ended while something was heard, or the microphone was muted.
+    if (!isBusy && this.#isAwaiting) return this.#endTurn();
     if (this.problem.peek()?.kind !== "microphone") this.problem.value = undefined;
     this.#show(isSounding ? "speaking" : isBusy ? "thinking" : "listening");
   }

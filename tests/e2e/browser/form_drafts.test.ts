@@ -575,6 +575,32 @@ test("an image prompt that was typed isn't described again, and the model isn't 
   await context.close();
 });
 
+test("a field that is opened before its draft is read gets it", async () => {
+  const { page, context } = await openPage(browser, app.url);
+  await page.goto(`${app.url}/c/c3`);
+  const field = page.locator(".tool-approval textarea");
+  await expect.poll(async () => {
+    await page.locator(".tool-approval").getByRole("button", { name: /^Edit/ })
+      .evaluateAll(([button]) => (button as HTMLElement | undefined)?.click());
+    return await field.count();
+  }).toBeGreaterThan(0);
+  await field.fill('{"q":"lake"}');
+  await eventually(() => readDrafts(page), (drafts) => drafts.includes("lake"));
+  // The button is pressed the moment it's there.
+  await context.addInitScript(() =>
+    new MutationObserver(() => {
+      const buttons = document.querySelectorAll<HTMLElement>(".tool-approval button");
+      [...buttons].find((button) => button.textContent === "Edit")?.click();
+    }).observe(document, { childList: true, subtree: true })
+  );
+  await page.reload();
+  await notice(page).getByText("Restored what you typed.").waitFor();
+  expect(await field.inputValue()).toBe('{"q":"lake"}');
+  await notice(page).getByRole("button", { name: "Discard" }).click();
+  await eventually(() => readDrafts(page), (drafts) => !drafts.includes("lake"));
+  await context.close();
+});
+
 test("a draft lasts 30 days, and the latest 200 are kept", async () => {
   const { page, context } = await openPage(browser, app.url);
   await page.goto(`${app.url}/settings/personas/new`);

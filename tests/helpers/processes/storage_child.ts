@@ -21,7 +21,7 @@ export interface ChildOptions {
 /** Starts `tests/helpers/<program>` with this Deno. */
 export function startChild(program: string, args: string[], { prefix = [] }: ChildOptions = {}): Child {
   const path = fileURLToPath(new URL(program, import.meta.url));
-  const [command, ...rest] = [...prefix, Deno.execPath(), "run", "--quiet", "-A", "--no-lock", path, ...args];
+  const [command, ...rest] = [...prefix, Deno.execPath(), "run", "--quiet", "-A", path, ...args];
   const process = new Deno.Command(command!, { args: rest, stdout: "piped", stderr: "piped" }).spawn();
   const errorText = new Response(process.stderr).text();
   return {

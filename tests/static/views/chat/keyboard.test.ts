@@ -74,7 +74,7 @@ test("adds a connection by keyboard alone: suggestion, key, test, save", async (
 test("finds and changes settings by keyboard alone", async () => {
   await using ui = await bench.open("/settings/about", { prepare: fill });
   const { page, api } = ui;
-  await page.getByText("Version").waitFor();
+  await page.getByRole("paragraph").filter({ hasText: /^Version/ }).waitFor();
   await tabTo(page, "Search settings");
   await page.keyboard.type("language");
   await page.getByRole("link", { name: /^Language/ }).waitFor();

@@ -452,6 +452,24 @@ test("a failed reply is asked for again with the microphone that is open", { tim
   expect(await page.evaluate("window.seen.streams.length")).toBe(1);
 });
 
+test("a reply that fails while something is heard is shown as failed after that", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk();
+  await replaceMicrophone(bench, [-1, 3, -7]);
+  const { page, llm, transcription } = bench;
+  llm.switches.manual = "on";
+  transcribeQuestionOnce(transcription);
+  await page.getByRole("button", { name: "Talk" }).click();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  await talk.locator(".talk-phase").getByText("Listening").waitFor();
+  await sayUntil(page, () => llm.chats.length >= 1);
+  const call = await llm.nextCall();
+  await page.evaluate("void window.say()");
+  await talk.locator(".talk-orb.is-hearing").waitFor();
+  await call.fail("frame_object");
+  await talk.getByText("The reply failed").waitFor();
+  expect(llm.chats).toHaveLength(1);
+});
+
 test("a microphone that is lost while its words are written down is opened again after the reply", {
   timeout: SLOW_MS,
 }, async () => {
