@@ -251,16 +251,20 @@ const FORMS: Form[] = [
     name: "arguments of a tool",
     files: ["chat/messages/ToolCallCard.tsx"],
     path: "/c/c3",
-    open: async (page) => {
-      const edit = page.locator(".tool-approval").getByRole("button", { name: /^Edit/ });
-      // Where there's a draft, the field opens by itself, possibly just when the button is seen.
-      await expect.poll(async () => {
-        await edit.evaluateAll(([button]) => (button as HTMLElement | undefined)?.click());
-        return await page.locator(".tool-approval textarea").count();
-      }).toBeGreaterThan(0);
-    },
+    open: openArguments,
   },
 ];
+
+/** Opens the field of a tool's arguments. Where there's a draft, it opens by itself, and its button becomes Reset. */
+async function openArguments(page: Page): Promise<void> {
+  await expect.poll(() =>
+    page.evaluate(() => {
+      const buttons = document.querySelectorAll<HTMLElement>(".tool-approval button");
+      [...buttons].find((button) => button.ariaLabel?.startsWith("Edit"))?.click();
+      return document.querySelector(".tool-approval textarea") !== null;
+    })
+  ).toBe(true);
+}
 
 async function chatMenu(page: Page, item: string): Promise<void> {
   await page.locator(".chat-list, nav").getByRole("button", { name: /Forest/ }).last().click();
@@ -579,18 +583,14 @@ test("a field that is opened before its draft is read gets it", async () => {
   const { page, context } = await openPage(browser, app.url);
   await page.goto(`${app.url}/c/c3`);
   const field = page.locator(".tool-approval textarea");
-  await expect.poll(async () => {
-    await page.locator(".tool-approval").getByRole("button", { name: /^Edit/ })
-      .evaluateAll(([button]) => (button as HTMLElement | undefined)?.click());
-    return await field.count();
-  }).toBeGreaterThan(0);
+  await openArguments(page);
   await field.fill('{"q":"lake"}');
   await eventually(() => readDrafts(page), (drafts) => drafts.includes("lake"));
   // The button is pressed the moment it's there.
   await context.addInitScript(() =>
     new MutationObserver(() => {
       const buttons = document.querySelectorAll<HTMLElement>(".tool-approval button");
-      [...buttons].find((button) => button.textContent === "Edit")?.click();
+      [...buttons].find((button) => button.ariaLabel?.startsWith("Edit"))?.click();
     }).observe(document, { childList: true, subtree: true })
   );
   await page.reload();

@@ -32,7 +32,7 @@ export function VoicePicker(
   const { speaking } = useStore();
   const [typed, setTyped] = useState<string>();
   const draft = useFormDraft(draftKey);
-  useEffect(() => void draft.loaded.then(() => draft.isEmpty || setTyped((text) => text ?? "")), [draft]);
+  useEffect(() => void draft.loaded.then(() => draft.isEmpty || setTyped("")), [draft]);
   const t = texts.voice;
   const choice = speech.choice.value;
   const samples = library.shown.value ?? [];

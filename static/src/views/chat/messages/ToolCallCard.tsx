@@ -100,8 +100,7 @@ function Approval(
   const [error, setError] = useState<ApiError>();
   const box = useRef<HTMLDivElement>(null);
   const draft = useFormDraft(chat.isTemporary ? undefined : `approval:${chat.id}:${call.id}`);
-  // The field may be open already, with what was restored in it.
-  useEffect(() => void draft.loaded.then(() => draft.isEmpty || setEdited((text) => text ?? editable)), [draft]);
+  useEffect(() => void draft.loaded.then(() => draft.isEmpty || setEdited(editable)), [draft]);
   const isInvalid = edited !== undefined && !isObject(edited);
   const decide = async (key: string, decision: ToolDecision) => {
     setBusy(key);
