@@ -11,7 +11,7 @@ import { type SillyTavern, startSillyTavern } from "./helpers/silly_tavern.ts";
 
 const INSTALLED = realPart("REAL_SILLYTAVERN_DIR", "sillytavern.sh");
 /** Time limit for a busy machine. */
-const SLOW_MS = 180_000;
+const SLOW_MS = 600_000;
 
 /** What SillyTavern says of a card file, without what it makes up from the file's name and times. */
 type Read = Record<string, unknown> & { name: string; data: Record<string, unknown> };

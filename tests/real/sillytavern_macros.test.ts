@@ -16,7 +16,7 @@ import { openTavernPage, writeTavernSettings } from "./helpers/tavern_page.ts";
 
 const INSTALLED = realPart("REAL_SILLYTAVERN_DIR", "sillytavern.sh");
 /** Time limit for a busy machine. */
-const SLOW_MS = 180_000;
+const SLOW_MS = 600_000;
 const TEXTS = Deno.env.has("LONG_TESTS") ? 20_000 : 2_000;
 /** Texts per call of the page. */
 const BATCH = 500;

@@ -2,7 +2,7 @@
 import { freePort } from "./free_port.ts";
 
 /** It bundles its page before it listens, which takes half a minute on a busy machine. */
-const READY_WITHIN_MS = 150_000;
+const READY_WITHIN_MS = 400_000;
 
 /** A running SillyTavern. Disposing of it ends it and removes its data. */
 export interface SillyTavern extends AsyncDisposable {
