@@ -205,7 +205,7 @@ export class FakeA1111 {
     if (switches.isManual) await job.over.promise;
     this.#current = undefined;
     const seed = Number(order.seed);
-    const bytes = switches.picture ?? picture(job.isInterrupted ? 255 : seed % 200);
+    const bytes = switches.picture ?? picture(job.isInterrupted ? 255 : seed);
     const images = [dataUrl(bytes).split(",")[1]!];
     if (switches.hasGrid) images.unshift(dataUrl(picture(254)).split(",")[1]!);
     const info = {

@@ -293,7 +293,7 @@ export class FakeComfy {
     const types = pictures === "both" ? ["temp", "output"] : [pictures];
     const images = types.map((type, i) => {
       const filename = `Ünï ${job.number} ${i}.png`;
-      this.#files.set(`${type}/sub/${filename}`, picture((seed + i) % 200));
+      this.#files.set(`${type}/sub/${filename}`, picture(seed + i));
       return { filename, subfolder: "sub", type, abs_path: `/home/someone/${filename}` };
     });
     return { "9": { images, animated: [false] } };

@@ -3,9 +3,13 @@ import { Buffer } from "node:buffer";
 import { makeRgbaPng } from "./png_files.ts";
 import type { TestApp } from "../app/test_app.ts";
 
-/** A small image that depends on the seed. */
+/** A small image that depends on the lowest 24 bits of the seed. */
 export function picture(seed = 0, widthPx = 4): Uint8Array<ArrayBuffer> {
-  return makeRgbaPng(widthPx, 3, (x, y) => [seed & 255, x * 40, y * 80, 255]);
+  return makeRgbaPng(
+    widthPx,
+    3,
+    (x, y) => [seed & 255, (x * 40 + (seed >>> 8)) & 255, (y * 80 + (seed >>> 16)) & 255, 255],
+  );
 }
 
 /** An incompressible image of about four bytes per pixel. */
