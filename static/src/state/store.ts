@@ -54,6 +54,7 @@ export class Store {
   readonly feed: ChangeFeed;
   /** Reads that failed, to be repeated. */
   readonly failedReads = new Retries(() => this.#readAgain());
+  readonly #handOvers = new Retries(() => void this.#handOverQueues());
   readonly speaking = new ReadAloud(this);
   readonly toasts = new ToastQueue();
   /** The chat that is printed as soon as it's shown. */
@@ -126,6 +127,7 @@ export class Store {
     const ends = [
       this.feed.open(),
       this.failedReads.open(),
+      this.#handOvers.open(),
       this.outbox.open(),
       this.outbox.onSent((entry) => {
         this.chat.peek()?.onSent(entry);
@@ -260,7 +262,8 @@ export class Store {
     this.trash.refreshIfOpen();
     void this.#readSetup();
     const chat = this.chat.peek();
-    if (chat && !chat.replies.isRunning.value) void chat.reload();
+    if (chat?.replies.isRunning.value) void chat.onQueueChanged(undefined);
+    else if (chat) void chat.reload();
   }
 
   /**
@@ -342,7 +345,7 @@ export class Store {
       if (id === chat?.id) void chat.replies.handOverQueue();
       else {
         const { handOver } = await import("./chat/message_queue.ts");
-        await handOver(id, this.api, this.outbox).catch(() => {}); // They stay here.
+        await handOver(id, this.api, this.outbox).catch((thrown) => this.#handOvers.add(asApiError(thrown)));
       }
     }
   }
@@ -394,6 +397,7 @@ export class Store {
       defaultPersonaId: () => this.preferences.settings.value?.default_persona_id,
       onFirstRefused: () => this.router.go("/new", { replace: true }),
       onQueueFull: (limit: number) => this.toasts.show(texts.queue.full(limit), { isError: true }),
+      onNotHandedOver: (error: ApiError) => this.#handOvers.add(error),
     };
   }
 }

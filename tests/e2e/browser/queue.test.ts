@@ -343,6 +343,37 @@ test("what is queued without a network waits in the browser, and other devices s
   await third.call.finish();
 });
 
+test("a message whose first handover fails reaches the server later, and a list whose read fails is read again", async () => {
+  await using context = await openContext();
+  await using phone = await openContext(PHONE);
+  const page = await openAt(context, "/new");
+  await sendMessage(page, "Is it raining?");
+  const first = await nextCall();
+  await first.call.emit("It");
+  await page.getByRole("log").getByText("It", { exact: true }).waitFor();
+  const other = await openAt(phone, `/c/${idOf(page)}`);
+  await other.getByRole("log").getByText("It", { exact: true }).waitFor();
+  const refused: string[] = [];
+  for (const tab of [page, other]) {
+    const method = tab === page ? "POST" : "GET";
+    // Only the first such request gets no answer; the events go on.
+    await tab.route(/\/queue$/, async (route) => {
+      if (route.request().method() !== method || refused.includes(method)) return await route.continue();
+      refused.push(method);
+      await route.abort("connectionreset");
+    });
+  }
+  await queue(page, "And tomorrow?");
+  for (const tab of [page, other]) {
+    await eventually(() => chips(tab).allInnerTexts(), (texts) => texts.join() === "And tomorrow?");
+  }
+  expect(refused).toEqual(["POST", "GET"]);
+  await first.call.finish();
+  const second = await nextCall();
+  expect(second.asked).toEqual(["Is it raining?", "And tomorrow?"]);
+  await second.call.finish();
+});
+
 test("a message that is queued behind one that waits for the network is sent after it", async () => {
   await server.json("PUT", "/api/conversations/behind", {
     messages: [{ role: "user", content: "Hello" }, { role: "assistant", content: "Good day" }],

@@ -91,6 +91,7 @@ export class ChatReplies {
       });
     } catch (thrown) {
       const error = asApiError(thrown);
+      this.#around.onNotHandedOver(error);
       if (isReported && !error.isTransient && !this.#chat.isClosed) this.#chat.problem.value = error;
     }
   }

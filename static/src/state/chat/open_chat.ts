@@ -58,6 +58,8 @@ export interface ChatSurroundings {
   onFirstRefused(): void;
   /** Called if a message can't be queued. */
   onQueueFull(limit: number): void;
+  /** Called if the server couldn't be given a queued message. */
+  onNotHandedOver(error: ApiError): void;
 }
 
 /** The target of the model picker: the chat, the chat and a retry of a reply, or one version of a reply. */
