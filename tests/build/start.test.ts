@@ -65,7 +65,8 @@ test(
     const page = await loadPage(first);
     expect(await loadPage(second)).toBe(page);
     expect(await namesOfBuilds()).toHaveLength(1);
-    expect(first.logs.join("\n")).toContain("Building the page");
+    // The slower one may find the build of the other.
+    expect([...first.logs, ...second.logs].join("\n")).toContain("Building the page");
 
     await second.kill("SIGTERM");
     await using third = await start("b");

@@ -512,13 +512,13 @@ test("a restored form says so, and Discard, Cancel and Save end it", async () =>
     await eventually(() => readDrafts(page), (drafts) => drafts.includes("Other"));
     await page.reload();
     await notice(page).getByText("Restored what you typed.").waitFor();
-    expect(await name.inputValue()).toBe("Other");
+    await expect.poll(() => name.inputValue()).toBe("Other");
   };
   await name.fill("Other");
   await page.getByLabel("API key").fill("SECRET");
   await reopen();
   await notice(page).getByText("aren’t kept").waitFor();
-  expect(await page.getByLabel("API key").inputValue()).toBe("");
+  await expect.poll(() => page.getByLabel("API key").inputValue()).toBe("");
   await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await notice(page).getByRole("button", { name: "Discard" }).click();
   await expect.poll(() => name.inputValue()).toBe("Double");
@@ -526,7 +526,7 @@ test("a restored form says so, and Discard, Cancel and Save end it", async () =>
 
   await name.fill("Other");
   await reopen();
-  expect(await notice(page).innerText()).not.toContain("aren’t kept");
+  await expect.poll(() => notice(page).innerText()).not.toContain("aren’t kept");
   await page.getByRole("link", { name: "Cancel" }).click();
   await page.getByRole("heading", { name: "Double" }).waitFor();
   await eventually(() => readDrafts(page), (drafts) => !drafts.includes("Other"));
@@ -553,7 +553,7 @@ test("a draft doesn't overwrite what was changed elsewhere in the meantime", asy
   await app.put("/api/personas/ann", { name: "Ann", description: "A pilot" }, { headers: { "if-match": etag! } });
   await page.goto(`${app.url}/settings/personas/ann`);
   await notice(page).getByText("This was changed elsewhere after you typed here.").waitFor();
-  expect(await description.inputValue()).toBe("A pilot");
+  await expect.poll(() => description.inputValue()).toBe("A pilot");
   await notice(page).getByRole("button", { name: "Show what you typed" }).click();
   await expect.poll(() => description.inputValue()).toBe("A sailor from Oslo");
   await notice(page).getByRole("button", { name: "Discard" }).click();
@@ -595,7 +595,7 @@ test("a field that is opened before its draft is read gets it", async () => {
   );
   await page.reload();
   await notice(page).getByText("Restored what you typed.").waitFor();
-  expect(await field.inputValue()).toBe('{"q":"lake"}');
+  await expect.poll(() => field.inputValue()).toBe('{"q":"lake"}');
   await notice(page).getByRole("button", { name: "Discard" }).click();
   await eventually(() => readDrafts(page), (drafts) => !drafts.includes("lake"));
   await context.close();
@@ -640,7 +640,7 @@ test("a draft lasts 30 days, and the latest 200 are kept", async () => {
   await page.reload();
   await page.getByLabel("Name", { exact: true }).fill("Last");
   await expect.poll(countDrafts).toBe(1);
-  expect(await description.inputValue()).toBe("");
+  await expect.poll(() => description.inputValue()).toBe("");
   await context.close();
 });
 

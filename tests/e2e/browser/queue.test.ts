@@ -325,7 +325,7 @@ test("what is queued without a network waits in the browser, and other devices s
   await eventually(() => chips(other).allInnerTexts(), (texts) => texts.join() === "Before it");
   await context.setOffline(true);
   await queue(page, "In the tunnel");
-  expect(await server.json("GET", `/api/conversations/${id}/queue`)).toMatchObject({ items: [{}] });
+  await expect.poll(() => server.json("GET", `/api/conversations/${id}/queue`)).toMatchObject({ items: [{}] });
   await context.setOffline(false);
   for (const tab of [page, other]) {
     await eventually(() => chips(tab).allInnerTexts(), (texts) => texts.join() === "Before it,In the tunnel");

@@ -71,7 +71,7 @@ test.for([["SIGKILL", "k1"], ["SIGTERM", "k2"]] as const)(
     await messageOf(page).getByText("The sea is blue and wide.").waitFor();
     await until(async () => (await readReply(id)).status === "complete", "the reply is complete");
     await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
-    expect(await messageOf(page).innerText()).not.toMatch(/stopped while|interrupted/i);
+    await expect.poll(() => messageOf(page).innerText()).not.toMatch(/stopped while|interrupted/i);
     expect((await readReply(id)).content).toBe("The sea is blue and wide.");
   },
 );

@@ -116,7 +116,7 @@ test("after an upgrade the page has the new code and what was typed, also with t
   await expect.poll(() => hasOtherCode(page).catch(() => false)).toBe(true);
   await expect.poll(() => readField(page).catch(() => "")).toBe("Half a sentence and more");
   expect(loads()).toBe(2);
-  expect(await page.locator(".banner").filter({ visible: true }).count()).toBe(0);
+  await expect.poll(() => page.locator(".banner").filter({ visible: true }).count()).toBe(0);
 });
 
 const fieldOfEdit = (page: Page) => page.getByRole("textbox", { name: "Message text" });
@@ -133,7 +133,7 @@ test.for<[string, (page: Page) => Promise<void>, (page: Page) => Promise<void>]>
     await page.getByLabel("Message", { exact: true }).press("ArrowUp");
     await fieldOfEdit(page).fill("Is it very deep?");
   }, async (page) => {
-    expect(await fieldOfEdit(page).inputValue()).toBe("Is it very deep?");
+    await expect.poll(() => fieldOfEdit(page).inputValue()).toBe("Is it very deep?");
     await fieldOfEdit(page).press("Escape");
   }],
 ])("the page waits while %s", async ([, begin, end]) => {

@@ -358,7 +358,7 @@ test.each(
   Object.assign(reply.message, more);
   reply.end(status, status === "failed" ? { code: "internal", message: "The server is on fire." } : undefined);
   await spoken.getByText(words, { exact: true }).waitFor({ state: "attached" });
-  expect(await spoken.getByText("Reply complete.").count()).toBe(0);
+  await expect.poll(() => spoken.getByText("Reply complete.").count()).toBe(0);
 });
 
 test("an answer that is older than a reply's end doesn't show the reply as running again", async () => {
@@ -383,7 +383,7 @@ test("an answer that is older than a reply's end doesn't show the reply as runni
   ui.api.setDraft("c1", "From the tablet"); // The page reads it again, after that answer.
   await expect.poll(() => ui.page.getByRole("textbox", { name: "Message" }).inputValue()).toBe("From the tablet");
   expect(ui.api.seen("GET", /\/replies\/r1/).length).toBe(1);
-  expect(await ui.page.getByRole("button", { name: "Stop" }).count()).toBe(0);
+  await expect.poll(() => ui.page.getByRole("button", { name: "Stop" }).count()).toBe(0);
 });
 
 test("collapses the reasoning of a reply", async () => {

@@ -35,7 +35,7 @@ test.each(WIDTHS)("the title opens a menu of what can be done with the chat (%s)
   const files = "Documents and images";
   const panels = width === "narrow" ? ["Search in this chat", files, "Chat options"] : [files];
   await eventually(() => items.allInnerTexts(), (all) => all.length > 0);
-  expect(await items.allInnerTexts()).toEqual([...shown, ...panels, ...more, "Delete"]);
+  await expect.poll(() => items.allInnerTexts()).toEqual([...shown, ...panels, ...more, "Delete"]);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     if (FOLDER) await page.screenshot({ path: `${FOLDER}/title-menu-${width}-${colorScheme}.png` });
@@ -74,7 +74,7 @@ test("the palette has all commands of the slash menu, and a command typed there 
   const elsewhere = ["/new", "/temporary"]; // global commands
   for (const name of names.filter((each) => !elsewhere.includes(each))) expect(hints).toContain(name);
   for (const name of ["New chat", "Temporary chat (not saved)"]) {
-    expect(await palette.getByRole("option", { name }).count()).toBe(1);
+    await expect.poll(() => palette.getByRole("option", { name }).count()).toBe(1);
   }
   await page.getByRole("combobox", { name: "Commands" }).fill("pin this");
   await page.getByRole("option", { name: /^Pin this chat/ }).waitFor();

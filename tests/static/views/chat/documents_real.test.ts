@@ -246,7 +246,7 @@ test.each(WIDTHS)(
     await picker.setInputFiles({ name: "log.txt", mimeType: "text/plain", buffer: Buffer.from(text) });
     const chip = page.locator(".composer .document-chip");
     await chip.getByText(/^\d+ of \d+ sections fit this model$/).waitFor();
-    expect(await chip.getAttribute("class")).toContain("is-cut");
+    await expect.poll(() => chip.getAttribute("class")).toContain("is-cut");
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       await takePicture(page, `cut-${width}-${colorScheme}`);
@@ -278,12 +278,12 @@ test.each(WIDTHS)(
     await dialog.getByRole("button", { name: "Save" }).click();
     await chip.locator(".cut-note").waitFor({ state: "detached" });
     const sizes = async () => (await (await app.get("/api/connections")).json())[0].context_sizes;
-    expect(await sizes()).toEqual({ [model]: 65_536 });
+    await expect.poll(() => sizes()).toEqual({ [model]: 65_536 });
     const described = await chip.getByRole("status").textContent();
     await sendMessage(page, "What is it about?");
     const sources = page.getByRole("list", { name: "Sources" });
     await sources.getByText(/^(\d+) of \1 sections sent$/).waitFor();
-    expect(await sources.locator(".is-cut").count()).toBe(0);
+    await expect.poll(() => sources.locator(".is-cut").count()).toBe(0);
     const chat = new URL(page.url()).pathname.split("/").at(-1);
     const sentOf = async () =>
       (await (await app.get(`/api/conversations/${chat}`)).json()).messages.at(-1).documents[0].sent as {

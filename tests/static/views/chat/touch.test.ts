@@ -130,7 +130,7 @@ test("a swipe from the left edge opens the chat list, and a tap on a menu highli
   await first.waitFor();
   const colorOf = (name: string) =>
     page.getByRole("menuitem", { name }).evaluate((row) => getComputedStyle(row).backgroundColor);
-  expect(await colorOf("Rename")).toBe(await colorOf("Move to folder"));
+  await expect.poll(() => colorOf("Rename")).toBe(await colorOf("Move to folder"));
   await page.keyboard.press("ArrowDown");
   await eventually(() => colorOf("Pin"), async (color) => color !== await colorOf("Move to folder"));
   await page.keyboard.press("Escape");
@@ -145,7 +145,7 @@ test("a swipe from the left edge opens the chat list, and a tap on a menu highli
   const drawer = page.getByRole("dialog", { name: "Chats and settings" });
   await swipe(200, 330);
   await swipe(10, 40);
-  expect(await drawer.count()).toBe(0);
+  await expect.poll(() => drawer.count()).toBe(0);
   await swipe(8, 150);
   await drawer.waitFor();
 });

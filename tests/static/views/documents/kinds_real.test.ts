@@ -93,7 +93,7 @@ test.each<[string, object, string, Record<Note, string>]>([
     return stored.map(({ name, state }) => [name, state]).sort();
   };
   await expect.poll(listStates).toEqual(FILES.map(([name]) => [name, "ready"]).sort());
-  expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)).toBe(false);
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth > innerWidth)).toBe(false);
   await expect.poll(() => findAxeProblems(page)).toEqual([]);
   if (FOLDER) await page.screenshot({ path: `${FOLDER}/kinds-${locale}.png` });
   expect(errors).toEqual([]);

@@ -96,7 +96,8 @@ test.each<[string, object, { preview: string; start: string; done: string }, Lin
       await report.getByText(line).first().waitFor();
       // What is counted here are parts of a chat, not files.
       if (kind === "lmstudio") await report.getByText("2 ×", { exact: true }).waitFor();
-      expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), name).toBe(false);
+      await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth > innerWidth), { message: name })
+        .toBe(false);
       if (FOLDER) await page.screenshot({ path: `${FOLDER}/import-${kind}-${locale}.png`, fullPage: true });
     }
     await expect.poll(() => findAxeProblems(page)).toEqual([]);

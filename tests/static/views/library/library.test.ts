@@ -157,7 +157,8 @@ test.each([["en", "Library", "Documents and images"], ["de", "Bibliothek", "Doku
     // Behind the panel are an image of 4 × 3 pixels and a document without a name.
     const small = (await findSmallTargets(page)).filter((found) => !/ 4x3$|document-name/.test(found));
     expect(small, name).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth), name).toBeLessThanOrEqual(390);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: name })
+      .toBeLessThanOrEqual(390);
   };
   await check("documents");
   await page.goto(`${app.url}/library/images`);

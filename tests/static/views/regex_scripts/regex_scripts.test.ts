@@ -45,7 +45,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await dialog.getByRole("button", { name: "Save" }).click();
     await dialog.waitFor({ state: "detached" });
     await main.getByRole("button", { name: "Quotes" }).first().waitFor();
-    expect(await listScripts(app)).toMatchObject([{
+    await expect.poll(() => listScripts(app)).toMatchObject([{
       ...{ name: "Quotes", find: "/(red) fox/g", replace: "$1 owl", placement: ["user_input", "ai_output"] },
       ...{ display_only: true, prompt_only: false, max_depth: 4, min_depth: null },
     }]);
@@ -88,10 +88,10 @@ test("a switch stays as it was set while it's saved, also when the list is read 
   await toggle.uncheck();
   await app.put("/api/regex_scripts/s2", { ...script, name: "Quotes" });
   await page.getByRole("switch", { name: "Quotes is on" }).waitFor();
-  expect(await toggle.isChecked()).toBe(false);
+  await expect.poll(() => toggle.isChecked()).toBe(false);
   released.resolve();
   await expect.poll(async () => (await listScripts(app)).map(({ enabled }) => enabled)).toEqual([false, true]);
-  expect(await toggle.isChecked()).toBe(false);
+  await expect.poll(() => toggle.isChecked()).toBe(false);
   await context.close();
   expect(errors).toEqual([]);
 });

@@ -137,7 +137,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await expect.poll(() => composer.inputValue()).toBe("About tides: Hi *waves*");
     await bar.getByRole("button", { name: "Roll" }).press("Enter");
     await page.getByText("is a SillyTavern script. Parlor").waitFor();
-    expect(await composer.inputValue()).toBe("About tides: Hi *waves*");
+    await expect.poll(() => composer.inputValue()).toBe("About tides: Hi *waves*");
     await expect.poll(() => findAxeProblems(page)).toEqual([]);
     if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/quick-replies-${colorScheme}.png` });
     const heights = await bar.getByRole("button").evaluateAll((all) => all.map((one) => one.clientHeight));
@@ -145,13 +145,13 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     // Only the bar itself scrolls sideways.
     const scrolled = await page.locator("*").evaluateAll((all) => all.filter((one) => one.scrollLeft > 0).length);
     expect(scrolled).toBeLessThanOrEqual(device === PHONE ? 1 : 0);
-    if (device === PHONE) expect(await bar.evaluate((one) => one.scrollWidth > one.clientWidth)).toBe(true);
+    if (device === PHONE) await expect.poll(() => bar.evaluate((one) => one.scrollWidth > one.clientWidth)).toBe(true);
 
     // The text is sent by itself; what is typed stays.
     await bar.getByRole("button", { name: "Go on" }).click();
     await page.getByRole("log").getByText("Go on.").waitFor();
     await page.getByRole("log").getByText("Hello.").first().waitFor();
-    expect(await composer.inputValue()).toBe("About tides: Hi *waves*");
+    await expect.poll(() => composer.inputValue()).toBe("About tides: Hi *waves*");
     const sent = llm.chats[0]!.json!.messages as { role: string; content: string }[];
     expect(sent.at(-1)).toMatchObject({ role: "user", content: "Go on." });
 

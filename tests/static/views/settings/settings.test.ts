@@ -142,7 +142,7 @@ test("each page has one name and a line of its state, and headings of groups are
   await expect.poll(() => stateOf("Access")).toBe("This machine needs no sign-in");
   await expect.poll(() => stateOf("About")).toBe("Version 0.1.0");
   await page.getByRole("group", { name: "Chat and models" }).waitFor();
-  expect(await nav.getByText("Chat and models").evaluate((title) => title.closest("a"))).toBe(null);
+  await expect.poll(() => nav.getByText("Chat and models").evaluate((title) => title.closest("a"))).toBe(null);
   const [heading, row] = await Promise.all([
     nav.getByText("Chat and models").boundingBox(),
     rows.first().boundingBox(),
@@ -169,7 +169,7 @@ test("notifications are on one page, those of an open and of a closed Parlor", a
   await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await page.goto(`${api.origin}/settings/privacy`);
   await page.getByRole("heading", { name: "Tailnet" }).waitFor();
-  expect(await page.getByRole("heading", { name: /Notif|closed/ }).count()).toBe(0);
+  await expect.poll(() => page.getByRole("heading", { name: /Notif|closed/ }).count()).toBe(0);
 });
 
 test("every found setting has a control at its URL", async () => {

@@ -399,8 +399,8 @@ test("push to talk is remembered in this browser, says what to do, and leaves th
   await phase.getByText("Hold the button to talk").waitFor();
   await orb.locator('.portrait-letter[data-letter="M"]').waitFor();
   await expect.poll(() => findAxeProblems(page)).toEqual([]);
-  expect(await talk.getByRole("switch", { name: "Push to talk" }).isChecked()).toBe(true);
-  expect(await orb.isDisabled()).toBe(true);
+  await expect.poll(() => talk.getByRole("switch", { name: "Push to talk" }).isChecked()).toBe(true);
+  await expect.poll(() => orb.isDisabled()).toBe(true);
   const asked = transcription.calls.length;
   // The sound of the microphone is loud half of the time.
   const levels = await orb.locator(".level-meter > span").evaluate(async (meter) => {
@@ -431,7 +431,7 @@ test("push to talk is remembered in this browser, says what to do, and leaves th
 
   await talk.getByRole("switch", { name: "Push to talk" }).click();
   await phase.getByText("Listening").waitFor();
-  expect(await talk.getByRole("switch", { name: "Interrupt replies by speaking" }).isChecked()).toBe(false);
+  await expect.poll(() => talk.getByRole("switch", { name: "Interrupt replies by speaking" }).isChecked()).toBe(false);
 });
 
 test("a failed reply is asked for again with the microphone that is open", { timeout: SLOW_MS }, async () => {
@@ -449,7 +449,7 @@ test("a failed reply is asked for again with the microphone that is open", { tim
   await talk.locator(".talk-phase").getByText("Speaking").waitFor();
   await talk.locator(".talk-reply").getByText("The ferry comes in at nine.").waitFor();
   expect(llm.chats.length).toBe(asked + 1);
-  expect(await page.evaluate("window.seen.streams.length")).toBe(1);
+  await expect.poll(() => page.evaluate("window.seen.streams.length")).toBe(1);
 });
 
 test("a reply that fails while something is heard is shown as failed after that", { timeout: SLOW_MS }, async () => {

@@ -61,10 +61,10 @@ test.each(
   const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
   await page.goto(`${app.url}/settings/usage`);
   await page.locator(".usage-table").first().waitFor();
-  expect(await page.locator(".usage-chart svg").count()).toBe(4);
-  expect(await page.locator(".usage-table tbody tr th").first().innerText()).toContain("Mistral-Small");
-  expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)).toBe(false);
-  expect(await findAxeProblems(page)).toEqual([]);
+  await expect.poll(() => page.locator(".usage-chart svg").count()).toBe(4);
+  await expect.poll(() => page.locator(".usage-table tbody tr th").first().innerText()).toContain("Mistral-Small");
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth > innerWidth)).toBe(false);
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
   if (SCREENSHOTS) {
     await page.setViewportSize({ width: page.viewportSize()!.width, height: 2_300 });
     await page.screenshot({ path: `${SCREENSHOTS}/usage-${language}-${colorScheme}.png` });
@@ -84,15 +84,15 @@ test("sets a price, changes the range and deletes everything, all by keyboard", 
   const row = table.getByRole("row", { name: /Mistral-Small.*Chats/ });
   await row.getByRole("cell", { name: "–" }).waitFor();
   // 30 titles count apart.
-  expect(await main.locator(".usage-sums dd").allInnerTexts()).toEqual(
+  await expect.poll(() => main.locator(".usage-sums dd").allInnerTexts()).toEqual(
     ["100", "30", "270,000", "180,000", "34,000", "1.4 s", "13.1", "$0.15"],
   );
-  expect(await main.getByRole("img", { name: /^Replies: most on / }).count()).toBe(1);
+  await expect.poll(() => main.getByRole("img", { name: /^Replies: most on / }).count()).toBe(1);
   const button = row.getByRole("button", { name: /^Set the price of Mistral/ });
   await button.focus();
   await page.keyboard.press("Enter");
   const dialog = page.getByRole("dialog");
-  expect(await dialog.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
   await dialog.getByLabel("Prompt", { exact: true }).fill("0,5");
   await dialog.getByLabel("Reply", { exact: true }).fill("2");
   if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/usage-price.png` });
@@ -110,7 +110,7 @@ test("sets a price, changes the range and deletes everything, all by keyboard", 
   await main.getByLabel("Time", { exact: true }).selectOption("365");
   await expect.poll(() => days.count()).toBe(40);
   // A year is shown by weeks.
-  expect(await main.getByRole("img", { name: /^Replies:/ }).locator("g").count()).toBe(53);
+  await expect.poll(() => main.getByRole("img", { name: /^Replies:/ }).locator("g").count()).toBe(53);
 
   await main.getByRole("button", { name: "Delete usage" }).press("Enter");
   await page.getByRole("dialog").getByRole("button", { name: "Delete usage" }).press("Enter");
