@@ -178,7 +178,7 @@ const AllowedIds = z.union([z.literal("all"), z.array(Id).max(1000)]);
 const TokenAllowance = z.object({
   characters: AllowedIds.openapi({ description: "Characters it may use as models; all by default" }),
   connections: AllowedIds.openapi({ description: "Connections whose models it may use; all by default" }),
-  notes: z.boolean().openapi({ description: "Whether prompts of characters contain your notes; false by default" }),
+  notes: z.boolean().openapi({ description: "Whether prompts of characters contain your memories; false by default" }),
   persona: z.boolean().openapi({
     description: "Whether prompts of characters contain your persona and name; false by default",
   }),

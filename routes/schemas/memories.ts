@@ -1,4 +1,4 @@
-/** Notes, proposed notes, and passages of other chats in the API. */
+/** Memories, proposed memories, and passages of other chats in the API. */
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   MAX_FOLDER,
@@ -20,7 +20,7 @@ const Scope = z.object({
     description: "ID of the character or persona, or name of the folder",
   }),
   persona_id: Id.optional().openapi({
-    description: "For a character's note: ID of the persona to which it is limited",
+    description: "For a character's memory: ID of the persona to which it is limited",
   }),
 }).refine(({ kind, id }) => kind === "everything" ? id === undefined : id !== undefined, {
   message: "all scopes except everything require an id",
@@ -29,7 +29,7 @@ const Scope = z.object({
   message: "an ID has 1 to 64 letters, digits, _ or -",
   path: ["id"],
 }).refine(({ kind, persona_id }) => kind === "character" || persona_id === undefined, {
-  message: "only a character's note can also name a persona",
+  message: "only a character's memory can also name a persona",
   path: ["persona_id"],
 }).openapi("MemoryScope");
 
@@ -42,11 +42,11 @@ const MemoryResponse = z.object({
   id: Id,
   text: z.string(),
   scope: Scope,
-  pinned: z.boolean().openapi({ description: "Sent before all others if not all notes fit" }),
+  pinned: z.boolean().openapi({ description: "Sent before all others if not all memories fit" }),
   source: Source.optional(),
   created_at: Time,
   updated_at: Time,
-  error: Unreadable.optional().openapi({ description: "True if the note can't be read" }),
+  error: Unreadable.optional().openapi({ description: "True if the memory can't be read" }),
 }).openapi("Memory");
 
 const MemoryBody = z.object({
@@ -54,7 +54,7 @@ const MemoryBody = z.object({
   scope: Scope.optional(),
   pinned: z.boolean().optional(),
   source: Source.nullish(),
-}).openapi("MemoryInput", { description: "Omitted fields keep their value; a new note requires a text" });
+}).openapi("MemoryInput", { description: "Omitted fields keep their value; a new memory requires a text" });
 
 const ProposalResponse = z.object({
   id: Id,
@@ -62,7 +62,7 @@ const ProposalResponse = z.object({
   scope: Scope,
   source: Source.optional(),
   replaces: Id.optional().openapi({
-    description: "The note that it contradicts; accepting the proposal changes that note",
+    description: "The memory that it contradicts; accepting the proposal changes that memory",
   }),
   created_at: Time,
 }).openapi("MemoryProposal");
@@ -90,7 +90,7 @@ export const listRoute = createRoute({
   method: "get",
   path,
   tags,
-  summary: "List notes, newest first",
+  summary: "List memories, newest first",
   request: {
     query: z.object({
       scope: z.enum(SCOPE_KINDS).optional(),
@@ -99,7 +99,7 @@ export const listRoute = createRoute({
       }),
     }),
   },
-  responses: { 200: json(z.array(MemoryResponse), "The notes"), ...ERRORS },
+  responses: { 200: json(z.array(MemoryResponse), "The memories"), ...ERRORS },
 });
 
 /** One. */
@@ -107,9 +107,9 @@ export const getRoute = createRoute({
   method: "get",
   path: `${path}/{id}`,
   tags,
-  summary: "Get a note",
+  summary: "Get a memory",
   request: { params: IdParams },
-  responses: { 200: json(MemoryResponse, "The note; its ETag is its version"), ...ERRORS },
+  responses: { 200: json(MemoryResponse, "The memory; its ETag is its version"), ...ERRORS },
 });
 
 /** Create or change. */
@@ -117,7 +117,7 @@ export const putRoute = createRoute({
   method: "put",
   path: `${path}/{id}`,
   tags,
-  summary: "Create or change a note; the replaced state becomes a version",
+  summary: "Create or change a memory; the replaced state becomes a version",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(MemoryBody) },
   responses: { 200: json(MemoryResponse, "Saved"), 201: json(MemoryResponse, "Created"), ...ERRORS },
 });
@@ -127,7 +127,7 @@ export const deleteRoute = createRoute({
   method: "delete",
   path: `${path}/{id}`,
   tags,
-  summary: "Move a note to the trash",
+  summary: "Move a memory to the trash",
   request: { params: IdParams, headers: IfMatch },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
@@ -136,7 +136,7 @@ export const deleteRoute = createRoute({
 export const versionsRoute = createRoute({
   ...createVersionsRoute({
     path: `${path}/{id}`,
-    what: "a note",
+    what: "a memory",
     tags,
     params: IdParams,
     numbered: IdParams,
@@ -148,7 +148,7 @@ export const versionsRoute = createRoute({
 /** Restore one. */
 export const restoreVersionRoute = createRestoreVersionRoute({
   path: `${path}/{id}`,
-  what: "a note",
+  what: "a memory",
   tags,
   params: IdParams,
   numbered: IdParams.extend({ n: VersionNumber }),
@@ -160,7 +160,7 @@ export const proposalsRoute = createRoute({
   method: "get",
   path: `${path}/proposals`,
   tags,
-  summary: "List the proposed notes that are waiting for a decision, newest first",
+  summary: "List the proposed memories that are waiting for a decision, newest first",
   responses: { 200: json(z.array(ProposalResponse), "The proposals"), ...ERRORS },
 });
 
@@ -169,10 +169,11 @@ export const decideRoute = createRoute({
   method: "post",
   path: `${path}/proposals/{id}`,
   tags,
-  summary: "Accept a proposed note, with its own or another text, or dismiss it; dismissed notes aren't proposed again",
+  summary:
+    "Accept a proposed memory, with its own or another text, or dismiss it; dismissed memories aren't proposed again",
   request: { params: IdParams, body: jsonBody(DecisionBody) },
   responses: {
-    200: json(MemoryResponse, "The note of an accepted proposal"),
+    200: json(MemoryResponse, "The memory of an accepted proposal"),
     204: { description: "Dismissed" },
     ...ERRORS,
   },
@@ -218,7 +219,7 @@ export function toDecision({ decision, text, scope }: z.infer<typeof DecisionBod
   return { decision, text, scope: scope && parseScope(scope) };
 }
 
-/** Converts a note to its JSON form. */
+/** Converts a memory to its JSON form. */
 export function toMemoryJson({ id, fields, createdAtMs, updatedAtMs }: Memory): z.infer<typeof MemoryResponse> {
   return {
     id,
@@ -245,7 +246,7 @@ export function toProposalJson(proposal: Proposal): z.infer<typeof ProposalRespo
   };
 }
 
-/** Converts a version of a note to its JSON form. */
+/** Converts a version of a memory to its JSON form. */
 export function toMemoryVersionJson({ n, createdAtMs, cause, fields }: MemoryVersion): z.infer<typeof VersionResponse> {
   const { text, scope, pinned } = fields;
   return { n, created_at: new Date(createdAtMs).toISOString(), cause, text, scope: toScopeJson(scope), pinned };
@@ -263,17 +264,17 @@ function toSourceJson({ conversationId, messageId }: NonNullable<NonNullable<Mem
   return { conversation_id: conversationId, ...(messageId !== undefined && { message_id: messageId }) };
 }
 
-/** A note. */
+/** A memory. */
 export type MemoryJson = z.output<typeof MemoryResponse>;
 
-/** The body that saves a note. */
+/** The body that saves a memory. */
 export type MemoryInputJson = z.input<typeof MemoryBody>;
 
-/** The chats that a note is for. */
+/** The chats that a memory is for. */
 export type MemoryScopeJson = z.output<typeof Scope>;
 
-/** A proposed note. */
+/** A proposed memory. */
 export type MemoryProposalJson = z.output<typeof ProposalResponse>;
 
-/** An earlier version of a note. */
+/** An earlier version of a memory. */
 export type MemoryVersionJson = z.output<typeof VersionResponse>;

@@ -45,11 +45,11 @@ const FIELDS = {
       "Whether a reply that a restart has cut, and that its model server hasn't kept, is continued by itself: at servers in private networks, at all, or at none",
   }),
   memory_proposals: z.boolean().openapi({
-    description: "Whether the model proposes notes from finished chats when it is idle",
+    description: "Whether the model proposes memories from finished chats when it is idle",
   }),
   memory_asked: z.boolean().openapi({ description: "Whether the page has asked the owner about proposals" }),
   memory_budget_percent: z.number().int().min(0).max(50).openapi({
-    description: "Share of the context for notes; 0 sends none",
+    description: "Share of the context for memories; 0 sends none",
   }),
   memory_idle_minutes: z.number().int().min(1).max(10_080).openapi({
     description: "Minutes without a message after which a chat is read for proposals",

@@ -98,7 +98,7 @@ export class MemoryReading {
         run: (signal) => this.#read(id, signal),
         onError: (error) => {
           this.#recordFailure(`${id} ${last}`);
-          log("debug", "Couldn't read a chat for notes", { error: getErrorTrace(error) });
+          log("debug", "Couldn't read a chat for memories", { error: getErrorTrace(error) });
         },
       });
     }

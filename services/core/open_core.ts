@@ -403,7 +403,7 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       },
     },
     {
-      name: "read idle chats for notes",
+      name: "read idle chats for memories",
       everyMs: MINUTE_MS,
       async run() {
         if (core.settings.get().settings.memory_proposals) return await (await services.chat()).memoryReading.check();

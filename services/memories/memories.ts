@@ -166,7 +166,7 @@ function openNotes(
   },
 ): Memories {
   const getTitle = ({ text }: MemoryFields) => text.replace(/\s+/g, " ").slice(0, TITLE_LENGTH);
-  const store: Store = new DocumentStore({ ...options, kind: KIND, noun: "note", getTitle });
+  const store: Store = new DocumentStore({ ...options, kind: KIND, noun: "memory", getTitle });
   options.trash.register(KIND, store);
   return new Memories({ store, now: options.now, isExpired: options.retention.isExpired });
 }
@@ -201,7 +201,7 @@ export function openMemories(deps: MemoryDeps): MemoryServices {
   const memories = openNotes(options);
   const use = new SealedSetting<MemoryUse>({ db, sealer, events }, {
     key: "memory_use",
-    label: "The use of notes",
+    label: "The use of memories",
     defaults: { sinceMs: null, confirmed: {} },
   });
   const proposals = new MemoryProposals({

@@ -87,8 +87,8 @@ export function parseScope(value: unknown): MemoryScope | undefined {
 /** Trims the text of a note. @throws {AppError} `invalid_request` if it's empty or too long. */
 export function parseMemoryText(value: string): string {
   const text = value.replaceAll("\r", "").trim().toWellFormed();
-  if (text === "") throw invalidText("A note can't be empty");
-  if (text.length > MAX_MEMORY_TEXT) throw invalidText(`A note can have at most ${MAX_MEMORY_TEXT} characters`);
+  if (text === "") throw invalidText("A memory can't be empty");
+  if (text.length > MAX_MEMORY_TEXT) throw invalidText(`A memory can have at most ${MAX_MEMORY_TEXT} characters`);
   return text;
 }
 

@@ -293,7 +293,7 @@ const FINGERPRINT = createHash("sha256").update(JSON.stringify([DESCRIPTION, INP
 
 const RESULT_TEXTS: Record<ProposalOutcome, string> = {
   proposed: "Proposed. The user will decide.",
-  known: "There is such a note or proposal already.",
+  known: "There is such a memory or proposal already.",
   decided: "The user has decided about this before.",
   invalid: "The text is empty or too long.",
   full: "Too many proposals are waiting for the user.",
@@ -321,7 +321,7 @@ export class MemoryTool implements ToolSource {
 
   async callTool(_tool: Tool, args: JsonObject, { conversationId, messageId }: ToolCallOptions): Promise<ToolOutput> {
     const { proposals, findChat, isEnabled } = this.#deps;
-    if (!isEnabled()) throw new AppError("not_found", "Proposals of notes are off");
+    if (!isEnabled()) throw new AppError("not_found", "Memory proposals are off");
     const { text, scope } = args;
     const chat = conversationId === undefined ? undefined : await findChat(conversationId);
     if (chat === undefined || !chat.learns) return toOutput("Nothing is remembered from this chat.", true);

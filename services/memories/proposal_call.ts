@@ -58,7 +58,7 @@ export async function askForProposals(
   }
   const found = parseFacts(completion.choices[0]?.message.content ?? "", question);
   if (found === undefined) {
-    throw new UpstreamError("failed", `The model "${model}" didn't reply with notes`);
+    throw new UpstreamError("failed", `The model "${model}" didn't reply with memories`);
   }
   return found;
 }

@@ -362,7 +362,7 @@ test("the log names every document that can't be read, one JSON object per line"
     expect([path, (await app.get(`/api/${path}`)).status]).toEqual([path, 200]);
   }
   const messages = app.logLines.map((line) => JSON.parse(line).message);
-  for (const noun of ["note", "lorebook", "preset", "tool server", "image backend", "connection"]) {
+  for (const noun of ["memory", "lorebook", "preset", "tool server", "image backend", "connection"]) {
     expect(messages).toContain(`Can't read a stored ${noun}`);
   }
 });

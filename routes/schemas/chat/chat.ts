@@ -254,7 +254,7 @@ const Preview = z.object({
   memories: z.array(z.object({ id: Id, text: z.string(), tokens: z.number().int() })).openapi({
     description: "Notes that would be sent, in order",
   }),
-  memories_left_out: z.array(Id).openapi({ description: "Notes that exceed the notes' share of the context" }),
+  memories_left_out: z.array(Id).openapi({ description: "Memories that exceed the memories' share of the context" }),
   tools: z.array(z.object({ name: z.string(), server_id: z.string(), server_name: z.string(), tool_name: z.string() }))
     .openapi({ description: "Tools that would be offered; their definitions are in `params`" }),
   tools_left_out: z.array(z.object({ name: z.string(), reason: z.string() })).openapi({

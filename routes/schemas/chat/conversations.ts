@@ -72,7 +72,7 @@ const ConversationFields = z.looseObject({
   background: z.union([z.literal("none"), AttachmentUrl]).nullish().openapi({
     description: "Image behind the chat; none for no image; if absent, the image of the settings",
   }),
-  learn: z.boolean().nullish().openapi({ description: "false: no notes are proposed from this chat" }),
+  learn: z.boolean().nullish().openapi({ description: "false: no memories are proposed from this chat" }),
   documents: DocumentUsesSchema.nullish().openapi({ description: "Documents that are always available in this chat" }),
   lorebook_ids: z.array(Id).max(100).nullish(),
   preset_id: Id.nullish(),

@@ -62,7 +62,7 @@ const MessageFields = z.looseObject({
   pinned: z.boolean().nullish().openapi({
     description: "Whether the message stays in the prompt when the history is trimmed",
   }),
-  memories: z.array(z.string()).nullish().openapi({ description: "For a reply: IDs of the notes that were sent" }),
+  memories: z.array(z.string()).nullish().openapi({ description: "For a reply: IDs of the memories that were sent" }),
   attachments: z.array(z.string()).nullish(),
   documents: MessageDocuments.nullish(),
   active_variant: z.number().int().min(0).optional(),
@@ -163,7 +163,7 @@ export const MessageResponse = MessageFields.extend({
         reason: z.string(),
         key: z.string().optional(),
       })).optional(),
-      memories: z.array(z.string()).optional().openapi({ description: "IDs of notes over their budget" }),
+      memories: z.array(z.string()).optional().openapi({ description: "IDs of memories over their budget" }),
     }).optional().openapi({ description: "What wasn't sent. `documents` of the message has the pages that were" }),
   }).optional().openapi({ description: "How the prompt that Parlor assembled for this reply filled the context" }),
   last_attempt: z.object({

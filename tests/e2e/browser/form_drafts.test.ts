@@ -96,11 +96,11 @@ const FORMS: Form[] = [
     open: (page) => press(page, "New script"),
   },
   {
-    name: "note",
+    name: "memory",
     isDialog: true,
     files: ["memory/NoteDialog.tsx"],
     path: "/settings/memory",
-    open: (page) => press(page, "Add a note"),
+    open: (page) => press(page, "Add a memory"),
   },
   {
     name: "prompt of a preset",

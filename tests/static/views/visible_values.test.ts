@@ -78,7 +78,7 @@ test("tool servers, their tools, and the address to sign in at", { tags: ["J10"]
   await context.close();
 });
 
-test("proposed notes, before and while they're edited", { tags: ["J10"] }, async () => {
+test("proposed memories, before and while they're edited", { tags: ["J10"] }, async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   await app.patch("/api/settings", { memory_proposals: true, memory_asked: true });
   const { proposals } = await app.services.memory();
@@ -90,7 +90,7 @@ test("proposed notes, before and while they're edited", { tags: ["J10"] }, async
   await page.getByRole("button", { name: "Edit and accept" }).click();
   const preview = page.getByRole("group", { name: "With hidden characters shown" });
   await preview.getByText("Sam likes ⟨U+202E⟩aet").waitFor();
-  await page.getByRole("textbox", { name: "Note", exact: true }).fill("Sam likes tea");
+  await page.getByRole("textbox", { name: "Memory", exact: true }).fill("Sam likes tea");
   await expect.poll(() => preview.count()).toBe(0);
   expect(errors).toEqual([]);
   await context.close();

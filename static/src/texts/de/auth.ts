@@ -157,12 +157,16 @@ export const auth: typeof English = {
     mintForProgram: "Neues Token für diese API",
     grantsTitle: "Was das Token verwenden darf",
     grantsText:
-      "Ein Token für diese API verwendet alle Figuren und Verbindungen, außer Sie wählen welche aus. Ihre Notizen, Ihre Persona und Ihre Chats nur, wenn Sie es erlauben:",
+      "Ein Token für diese API verwendet alle Figuren und Verbindungen, außer Sie wählen welche aus. Ihre Erinnerungen, Ihre Persona und Ihre Chats nur, wenn Sie es erlauben:",
     allCharacters: "Alle Figuren",
     chosenCharacters: "Nur diese Figuren",
     allConnections: "Alle Verbindungen",
     chosenConnections: "Nur diese Verbindungen",
-    grants: { notes: "Ihre Notizen", persona: "Ihre Persona und Ihr Name", write: "In vorhandene Chats schreiben" },
+    grants: {
+      notes: "Ihre Erinnerungen",
+      persona: "Ihre Persona und Ihr Name",
+      write: "In vorhandene Chats schreiben",
+    },
     onlyCharacters: (n: number) => `Figuren: ${n}`,
     onlyConnections: (n: number) => `Verbindungen: ${n}`,
   },

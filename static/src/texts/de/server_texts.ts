@@ -38,7 +38,8 @@ export const serverTexts: ServerTexts = {
       "„{server}“ wird noch nicht verwendet: Wählen Sie die Verbindung, wenn Sie diesem Server vertrauen",
     recordings_left_off:
       "Aufnahmen werden weiterhin nicht behalten: Schalten Sie das in den Einstellungen ein, wenn Sie es möchten",
-    proposals_left_off: "Notizvorschläge bleiben aus: Schalten Sie sie unter „Gedächtnis“ ein, wenn Sie sie möchten",
+    proposals_left_off:
+      "Vorschläge von Erinnerungen bleiben aus: Schalten Sie sie unter „Gedächtnis“ ein, wenn Sie sie möchten",
     speech_left_off:
       "der Sprachserver „{server}“ wird nicht hinzugefügt: Fügen Sie ihn unter „Sprache“ hinzu, wenn Sie ihm vertrauen",
     transcription_left_off:

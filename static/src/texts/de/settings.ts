@@ -55,7 +55,7 @@ export const settings: typeof English = {
     },
     /** Everyday words for a page or a setting, by the id of its control; some in English too. */
     keywords: {
-      memory: "merken erinnern notizen fakten vorschläge lernen remember notes",
+      memory: "merken erinnern erinnerungen notizen fakten vorschläge lernen remember notes",
       general: "Aussehen Profil Konto Design general appearance",
       connections:
         "Server API Anbieter openai anthropic claude openrouter ollama llama.cpp koboldcpp lm studio gpt gemini mistral lokal Modell",
@@ -233,7 +233,7 @@ export const settings: typeof English = {
     speed: "Token/s",
     cost: "Kosten",
     price: "Preis",
-    kinds: { reply: "Chats", background: "Titel, Zusammenfassungen, Notizen", api: "Andere Programme" },
+    kinds: { reply: "Chats", background: "Titel, Zusammenfassungen, Erinnerungen", api: "Andere Programme" },
     otherModels: "Andere Modelle",
     uncounted: (calls: number) =>
       `Für ${count(calls, { one: "Aufruf", other: "Aufrufe" })} hat der Server keine Token gemeldet.`,
@@ -318,7 +318,7 @@ export const settings: typeof English = {
       personas: "Persona",
       lorebooks: "Lorebook",
       presets: "Preset",
-      memories: "Notiz",
+      memories: "Erinnerung",
       workflows: "Workflow",
       connections: "Verbindung",
       image_connections: "Bildserver",
@@ -358,7 +358,7 @@ export const settings: typeof English = {
       workflow: "Workflow",
       voice: "Sprache",
       lorebook: "Lorebook",
-      memory: "Notiz",
+      memory: "Erinnerung",
       document: "Dokument",
       preset: "Preset",
       attachment: "Bild oder Aufnahme",

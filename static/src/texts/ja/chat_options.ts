@@ -103,7 +103,7 @@ export const chatOptions: typeof English = {
       examples: "会話例",
       preset: "プリセットのプロンプト",
       summary: "要約",
-      memory: "メモリ",
+      memory: "メモリー",
       pinned: "固定したメッセージ",
       tools: "ツールに関する注記",
       documents: "文書",

@@ -36,7 +36,7 @@ export const serverTexts: ServerTexts = {
     enter_key: "キーはエクスポートに含まれません。もう一度入力してください",
     server_not_chosen: "「{server}」はまだ使用されません。信頼できる場合は接続を選択してください",
     recordings_left_off: "録音の保存はオフのままです。必要な場合は設定でオンにしてください",
-    proposals_left_off: "メモの提案はオフのままです。必要な場合はメモリーでオンにしてください",
+    proposals_left_off: "メモリーの提案はオフのままです。必要な場合はメモリーでオンにしてください",
     speech_left_off: "音声サーバー「{server}」は追加されません。信頼できる場合は「音声」で追加してください",
     transcription_left_off:
       "文字起こしサーバー「{server}」は追加されません。信頼できる場合は「音声」で追加してください",
@@ -76,7 +76,7 @@ export const serverTexts: ServerTexts = {
     sillytavern_own: "SillyTavern でのみ使われます",
     agnai_not: "Agnai のファイルではありません",
     agnai_scenarios: "チャットの途中で変わるシナリオには対応していません",
-    agnai_templates: "プロンプトのテンプレートは Agnai 独自の書式のためインポートしません",
+    agnai_templates: "プロンプトの定型文は Agnai 独自の書式のためインポートしません",
     agnai_presets: "プリセットのプロンプトは Agnai 独自の書式のためインポートしません",
     agnai_trees: "チャットの分岐はメッセージから作り直されます",
     chat_without_character: "キャラクターがファイルにないため、チャットはキャラクターなしでインポートします",

@@ -58,8 +58,8 @@ test(
     await openMessageActions(message);
     await page.getByRole("menuitem", { name: "Remember this" }).tap();
     const dialog = page.getByRole("dialog", { name: "Remember this" });
-    await expect.poll(() => dialog.getByLabel("Note", { exact: true }).inputValue()).toBe("I like green tea.");
-    await dialog.getByLabel("Note", { exact: true }).fill("Sam likes green tea.");
+    await expect.poll(() => dialog.getByLabel("Memory", { exact: true }).inputValue()).toBe("I like green tea.");
+    await dialog.getByLabel("Memory", { exact: true }).fill("Sam likes green tea.");
     await dialog.getByRole("button", { name: "Save" }).tap();
     await eventually(() => json("/api/memories"), (notes) => notes.length === 1);
     expect(await json("/api/memories")).toMatchObject([{
@@ -69,7 +69,7 @@ test(
     }]);
 
     await sendMessage(page, "What do I like?");
-    await page.getByRole("button", { name: "1 note used" }).tap();
+    await page.getByRole("button", { name: "1 memory used" }).tap();
     await page.getByText("Sam likes green tea.").waitFor();
     await expect.poll(() => findAxeProblems(page)).toEqual([]);
     const [{ id }] = await json("/api/memories");
@@ -102,7 +102,7 @@ test(
       await proposals.add({ text, scope: { kind: "everything" }, source });
     }
     await page.goto(`${app.url}/settings/memory`);
-    await page.getByRole("heading", { name: "3 notes proposed" }).waitFor();
+    await page.getByRole("heading", { name: "3 memories proposed" }).waitFor();
     await page.getByRole("heading", { name: "Fox", exact: true }).waitFor();
     await expect.poll(() => findAxeProblems(page)).toEqual([]);
     await page.setViewportSize({ width: 1280, height: 800 });
@@ -114,7 +114,7 @@ test(
     await one("Oslo").getByRole("button", { name: "Dismiss" }).click();
     await one("Oslo").waitFor({ state: "detached" });
     await one("sings").getByRole("button", { name: "Edit and accept" }).click();
-    await page.getByRole("dialog").getByLabel("Note", { exact: true }).fill("Sam sings alto.");
+    await page.getByRole("dialog").getByLabel("Memory", { exact: true }).fill("Sam sings alto.");
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
     await eventually(() => json("/api/memories"), (notes) => notes.length === 3);
 
@@ -126,7 +126,7 @@ test(
     await page.getByRole("button", { name: "Actions for “Sam sings alto.”" }).click();
     await page.getByRole("menuitem", { name: "Always send first" }).click();
     await page.getByText("Always sent first", { exact: true }).waitFor();
-    await page.getByLabel("Search notes").fill("boat");
+    await page.getByLabel("Search memories").fill("boat");
     await eventually(() => page.getByText("Sam sings alto.").count(), (count) => count === 0);
     expect(errors).toEqual([]);
   },

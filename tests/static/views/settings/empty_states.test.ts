@@ -16,7 +16,7 @@ afterAll(() => browser.close());
 const SCREENS = [
   ["/settings/personas", "New persona"],
   ["/settings/lorebooks", "New lorebook"],
-  ["/settings/memory", "Add a note"],
+  ["/settings/memory", "Add a memory"],
   ["/settings/images", "Add an image server"],
   ["/settings/tools/calls", "Tools"],
   ["/settings/nowhere", "Settings"],
