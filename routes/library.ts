@@ -10,16 +10,15 @@ export function libraryRoutes(services: Services) {
   return createRouter()
     .openapi(schema.libraryDocumentsRoute, async (c) => {
       const { documents } = await services.documents();
-      const { files, store } = await services.conversations();
+      const { files } = await services.conversations();
       const { cursor, limit, q: words, conversation_id: chat } = c.req.valid("query");
-      const uses = await files.listDocumentUses();
-      const isWanted = chat === undefined ? undefined : (id: string) => uses.get(id)?.includes(chat) ?? false;
+      await files.readUses();
+      const isWanted = chat === undefined ? undefined : (id: string) => files.isUsedIn(chat, id);
       const { items, nextCursor } = await documents.listPage({ cursor, limit, words, isWanted });
-      const toTitled = (id: string) => ({ id, title: store.findSummary(id)?.title ?? "" });
-      const listed = items.map((document) => ({
-        ...toDocumentJson(document),
-        conversations: (uses.get(document.id) ?? []).map(toTitled),
-      }));
+      const listed = [];
+      for (const document of items) {
+        listed.push({ ...toDocumentJson(document), conversations: await files.listUses(document.id) });
+      }
       return c.json({ items: listed, next_cursor: nextCursor ?? null }, 200);
     })
     .openapi(schema.chatFilesRoute, async (c) => {

@@ -56,6 +56,13 @@ export interface MessageQueue {
   items: readonly QueuedMessage[];
 }
 
+/** A conversation's revision, and how many messages would have to be read. */
+export interface ConversationRevision {
+  id: string;
+  revision: number;
+  messageCount: number;
+}
+
 /** A position in the list of conversations, newest first. */
 export interface ListCursor {
   updatedAtMs: number;
@@ -215,6 +222,25 @@ export class ConversationStore {
   /** Returns the revisions of all conversations, the most recently changed first. */
   listRevisions(): { id: string; revision: number }[] {
     return this.#db.all("SELECT id, revision FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id");
+  }
+
+  /** Returns the revisions of the next conversations by id. @param after An id, or "" for the first ones */
+  listRevisionsAfter(after: string, limit: number): ConversationRevision[] {
+    return this.#db.all(
+      `SELECT id, revision, message_count AS messageCount FROM conversation
+       WHERE deleted_at IS NULL AND id > ? ORDER BY id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  /** Returns those of some conversations that exist, the most recently changed first. */
+  listNewestFirst(ids: readonly string[]): string[] {
+    return this.#db.all<{ id: string }>(
+      `SELECT id FROM conversation WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))
+       ORDER BY updated_at DESC, id`,
+      JSON.stringify(ids),
+    ).map(({ id }) => id);
   }
 
   /** Returns one page of sealed summaries. */

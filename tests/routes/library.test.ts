@@ -45,6 +45,28 @@ test("lists documents with the chats that use them, and follows changes", async 
   expect(Object.keys(await usesOf())).toEqual(["unused.md", "keys.md"]);
 });
 
+test("finds the chats of a document among more than are compared in one step, and follows changes of each", async () => {
+  const { id } = await addDocument(app, "map.md", "# Map");
+  const documents = [{ id, use: "auto" }];
+  const names = Array.from({ length: 410 }, (_, n) => `c${String(n).padStart(3, "0")}`);
+  const using = ["c000", "c199", "c200", "c409"];
+  // Several at a time, because each waits for the disk.
+  const put = async (name: string) => {
+    const has = using.includes(name) ? { documents } : {};
+    const body = { title: name, messages: [{ id: `${name}-u`, role: "user", content: "Hi", ...has }] };
+    expect((await app.put(`/api/conversations/${name}`, body)).status).toBe(201);
+  };
+  for (let at = 0; at < names.length; at += 41) await Promise.all(names.slice(at, at + 41).map(put));
+  const usesOf = async () => (await list()).items[0].conversations.map(({ id }: { id: string }) => id).toSorted();
+  expect(await usesOf()).toEqual(using);
+  await app.delete("/api/conversations/c199");
+  await app.patch("/api/conversations/c200/messages/c200-u", { documents: [] });
+  await app.patch("/api/conversations/c300/messages/c300-u", { documents });
+  expect(await usesOf()).toEqual(["c000", "c300", "c409"]);
+  expect(await list("?conversation_id=c300")).toMatchObject({ items: [{ id }] });
+  expect((await list("?conversation_id=c200")).items).toEqual([]);
+});
+
 test("forgets a document that a message no longer has", async () => {
   const { id } = await addDocument(app, "map.md", "# Map");
   const message = { role: "user", content: "Read it.", documents: [{ id, use: "auto" }] };
