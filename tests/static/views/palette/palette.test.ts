@@ -100,7 +100,7 @@ test("a question mark opens the shortcut overview, but not in text fields", asyn
 
 test("Ctrl Shift O starts a new chat from anywhere", async () => {
   await using ui = await bench.open("/settings/about", { prepare: fill });
-  await ui.page.getByText("Version").waitFor();
+  await ui.page.getByRole("heading", { name: "About", exact: true }).waitFor();
   await ui.page.keyboard.press("Control+Shift+O");
   await ui.page.waitForURL(`${ui.api.origin}/new`);
 });
