@@ -174,7 +174,7 @@ export const auth: typeof English = {
   welcome: {
     step: (at: number, of: number) => `Schritt ${at} von ${of}`,
     titles: { model: "Modell wählen", name: "Ihr Name", passkey: "Parlor mit einem Passkey schützen" },
-    modelText: "Zum Chatten braucht Parlor ein Sprachmodell. Server auf diesem Rechner werden gesucht.",
+    modelText: "Zum Chatten braucht Parlor ein Sprachmodell.",
     modelThere: (name: string) => `„${name}“ wird verwendet. Sie können das jederzeit in den Einstellungen ändern.`,
     nameHint:
       "So sprechen Figuren und Modelle Sie an. Der Name bleibt auf diesem Server und wird nur an Ihre Modelle gesendet.",

@@ -286,7 +286,7 @@ export const chatOptions: typeof English = {
     full: (percent: number) => `Kontext zu ${percent} % gefüllt`,
     fullLabel: "Kontext",
     figures: (used: string, size: string) => `${used} von ${size} Token`,
-    assumed: (used: string) => `${used} Token im Kontext, dessen Größe nicht bekannt ist`,
+    assumed: (used: string) => `${used} Token im Kontext · Größe unbekannt`,
     open: "Zeigen, was gesendet wird",
     parts: "Was den Kontext füllt",
     found: (n: string) => `${n} in dieser Runde gefunden`,

@@ -154,7 +154,9 @@ export const models: typeof English = {
     keyExposed:
       "Diese URL ist unverschlüsselt, daher können andere im Netz den Schlüssel lesen. Verwenden Sie https://, wenn der Server es unterstützt.",
     modelOffered: (n: number) =>
-      `Leer lassen, um das erste von ${count(n, { one: "Modell", other: "Modellen" })} zu verwenden.`,
+      n === 1
+        ? "Leer lassen, um das einzige Modell des Servers zu verwenden."
+        : `Leer lassen, um das erste von ${count(n, { one: "Modell", other: "Modellen" })} zu verwenden.`,
     contextKnown: (tokens: string) => `In Token. Leer lassen, um die vom Server gemeldeten ${tokens} zu verwenden.`,
     addTitle: "Verbindung hinzufügen",
     editTitle: "Verbindung bearbeiten",

@@ -105,6 +105,7 @@ export const shell: typeof English = {
     all: "Alle Figuren",
     addCharacter: "Figur hinzufügen",
     starters: "Vorschläge",
+    inserted: "Vorschlag eingefügt",
     starterTexts: [
       { label: "Etwas erklären", text: "Erkläre mir das in einfachen Worten, mit einem Beispiel: " },
       {

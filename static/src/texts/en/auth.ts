@@ -163,7 +163,7 @@ export const auth = {
   welcome: {
     step: (at: number, of: number) => `Step ${at} of ${of}`,
     titles: { model: "Choose a model", name: "Your name", passkey: "Protect Parlor with a passkey" },
-    modelText: "Parlor needs a language model to chat with. Looking for servers on this machine.",
+    modelText: "Parlor needs a language model to chat with.",
     modelThere: (name: string) => `Using “${name}”. You can change this in settings at any time.`,
     nameHint: "What characters and models call you. Stored on this server and sent only to your models.",
     passkeyLocal:

@@ -280,7 +280,7 @@ export const chatOptions = {
     full: (percent: number) => `Context ${percent}% full`,
     fullLabel: "Context",
     figures: (used: string, size: string) => `${used} of ${size} tokens`,
-    assumed: (used: string) => `${used} tokens in the context, whose size isn’t known`,
+    assumed: (used: string) => `${used} tokens in the context · size unknown`,
     open: "Show what is sent",
     parts: "What fills the context",
     found: (n: string) => `${n} found this turn`,

@@ -147,7 +147,10 @@ export const models = {
     keyHide: "Hide key",
     keyExposed:
       "This URL isn’t encrypted, so others on the network can read the key. Use https:// if the server supports it.",
-    modelOffered: (n: number) => `Leave empty to use the first of ${count(n, { one: "model", other: "models" })}.`,
+    modelOffered: (n: number) =>
+      n === 1
+        ? "Leave empty to use the server’s only model."
+        : `Leave empty to use the first of ${count(n, { one: "model", other: "models" })}.`,
     contextKnown: (tokens: string) => `In tokens. Leave empty to use the ${tokens} reported by the server.`,
     addTitle: "Add connection",
     editTitle: "Edit connection",

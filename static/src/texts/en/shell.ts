@@ -100,6 +100,7 @@ export const shell = {
     all: "All characters",
     addCharacter: "Add a character",
     starters: "Suggestions",
+    inserted: "Suggestion inserted",
     starterTexts: [
       { label: "Explain something", text: "Explain this to me in plain words, with an example: " },
       { label: "Improve a text", text: "Improve this text. Keep its meaning and tone, and list what you changed:\n\n" },

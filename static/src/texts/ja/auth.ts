@@ -163,7 +163,7 @@ export const auth: typeof English = {
   welcome: {
     step: (at: number, of: number) => `${of} ステップ中 ${at}`,
     titles: { model: "モデルを選択", name: "あなたの名前", passkey: "Parlor をパスキーで保護する" },
-    modelText: "チャットには言語モデルが必要です。このマシンのサーバーを探しています。",
+    modelText: "チャットには言語モデルが必要です。",
     modelThere: (name: string) => `「${name}」を使用しています。設定でいつでも変更できます。`,
     nameHint: "キャラクターやモデルがあなたを呼ぶ名前です。このサーバーに保存され、使用するモデルにのみ送信されます。",
     passkeyLocal:

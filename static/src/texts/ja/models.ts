@@ -150,7 +150,10 @@ export const models: typeof English = {
     keyHide: "キーを隠す",
     keyExposed:
       "この URL は暗号化されていないため、ネットワーク上の人にキーを読み取られるおそれがあります。サーバーが対応している場合は https:// を使ってください。",
-    modelOffered: (n: number) => `空欄にすると、${count(n, { other: "個のモデル" })}のうち最初のものを使います。`,
+    modelOffered: (n: number) =>
+      n === 1
+        ? "空欄にすると、サーバーの唯一のモデルを使います。"
+        : `空欄にすると、${count(n, { other: "個のモデル" })}のうち最初のものを使います。`,
     contextKnown: (tokens: string) => `トークン数です。空欄にすると、サーバーが報告した ${tokens} を使います。`,
     addTitle: "接続を追加",
     editTitle: "接続を編集",

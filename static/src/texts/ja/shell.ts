@@ -102,6 +102,7 @@ export const shell: typeof English = {
     all: "すべてのキャラクター",
     addCharacter: "キャラクターを追加",
     starters: "はじめ方の例",
+    inserted: "例文を挿入しました",
     starterTexts: [
       { label: "説明してもらう", text: "次のことを、例を挙げてわかりやすく説明してください：" },
       { label: "文章を直す", text: "次の文章を、意味と調子を変えずに改善し、変更点を挙げてください：\n\n" },

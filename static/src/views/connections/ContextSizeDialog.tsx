@@ -52,13 +52,14 @@ export function ContextSizeDialog({ connectionId, model, onClose }: ModelOfConne
         </>
       }
     >
-      <p>{t.intro(model)}</p>
       <form
+        class="form"
         onSubmit={(event) => {
           event.preventDefault();
           if (isValid && busy === undefined) void save(tokens);
         }}
       >
+        <p>{t.intro(model)}</p>
         <Drafted draft={draft}>
           <TextField
             label={t.label}

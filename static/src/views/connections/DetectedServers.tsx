@@ -152,7 +152,6 @@ function ServerAdvice({ level, onUsed }: { level: 2 | 3 | 4; onUsed?: () => void
   return (
     <>
       <Notice tone="info" title={t.noneFound}>{isElsewhere ? w.elsewhere(hosts.join(", ")) : w.container}</Notice>
-      <QuickModel level={level} onUsed={onUsed} />
       <div class="server-advice">
         {!isElsewhere && (
           <p class="secret">
@@ -168,6 +167,7 @@ function ServerAdvice({ level, onUsed }: { level: 2 | 3 | 4; onUsed?: () => void
         />
         <p class="muted">{w.listenNote}</p>
       </div>
+      <QuickModel level={level} onUsed={onUsed} />
     </>
   );
 }

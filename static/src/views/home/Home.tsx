@@ -98,7 +98,7 @@ function Starters({ chat }: { chat: OpenChat }) {
       const now = chat.draft.text.peek();
       if (now.startsWith(text)) chat.draft.type(now.slice(text.length));
     };
-    toasts.show(texts.home.starters, { action: { label: texts.undo, run: undo } });
+    toasts.show(texts.home.inserted, { action: { label: texts.undo, run: undo } });
   };
   return (
     <section aria-labelledby="home-starters">

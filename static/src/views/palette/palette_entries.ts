@@ -82,10 +82,12 @@ export function findEntries(query: string, store: Store, found: readonly Charact
     icon: "search",
     run: go(`/search?${new URLSearchParams({ q: query.trim() })}`),
   };
+  // A slash alone asks for the whole list, as in the composer.
+  const most = query.trim() === "/" ? Infinity : SHOWN.others;
   return withoutEmpty([
     { title: texts.nav.chats, entries: findBest(chats, words, SHOWN.chats) },
-    { title: texts.paletteList.thisChat, entries: findBest(listOfChat(store), words, SHOWN.others) },
-    { title: texts.paletteList.commands, entries: findBest(listCommands(store), words, SHOWN.others) },
+    { title: texts.paletteList.thisChat, entries: findBest(listOfChat(store), words, most) },
+    { title: texts.paletteList.commands, entries: findBest(listCommands(store), words, most) },
     { title: texts.paletteList.models, entries: findBest(listModels(store), words, SHOWN.others) },
     { title: texts.nav.settings, entries: findBest(settings, words, SHOWN.others) },
     // They arrive later and must not move the selection.

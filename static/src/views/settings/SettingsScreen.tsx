@@ -1,6 +1,6 @@
 /** The settings: pages with URLs, and a search over all of them. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { BUILTIN_PRESET_ID } from "../../api/documents.ts";
 import { LinkButton } from "../../components/Button.tsx";
 import { lazy } from "../../components/Lazy.tsx";
@@ -98,8 +98,11 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
 
 /** The sections in their groups, each with a line of its state. */
 function SectionList({ current }: { current: string | undefined }) {
+  const list = useRef<HTMLElement>(null);
+  // In a low window the list scrolls by itself.
+  useEffect(() => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), [current]);
   return (
-    <nav class="settings-nav" aria-label={texts.settings.sections}>
+    <nav ref={list} class="settings-nav" aria-label={texts.settings.sections}>
       {settingsGroups().map(({ title, sections }) => (
         <div
           key={title ?? sections[0]?.id}

@@ -78,14 +78,8 @@ export function ChatRow(
           {store.chats.replyingIds.value.has(item.id) && (
             <span class="live-dot" role="img" aria-label={t.answering} title={t.answering} />
           )}
-          {snippet === "" && <LastTime item={item} />}
         </div>
-        {snippet !== "" && (
-          <div class="chat-row-head">
-            <p class="chat-snippet">{snippet}</p>
-            <LastTime item={item} />
-          </div>
-        )}
+        <SecondLine item={item} snippet={snippet} />
       </div>
       {!selectedIds && (
         <Menu
@@ -157,6 +151,16 @@ function LastTime({ item: { last_message_at: at } }: { item: ConversationSummary
   return <time class="chat-time" dateTime={at}>{formatShortTime(at, new Date())}</time>;
 }
 
+/** The beginning of the last message and its time, below the name, which so has the whole width. */
+function SecondLine({ item, snippet }: { item: ConversationSummary; snippet: string }) {
+  return (
+    <div class="chat-row-head">
+      {snippet !== "" && <p class="chat-snippet">{snippet}</p>}
+      <LastTime item={item} />
+    </div>
+  );
+}
+
 /** A chat as a card in a list outside of the sidebar. */
 export function ChatCard({ item }: { item: ConversationSummary }) {
   return (
@@ -165,9 +169,8 @@ export function ChatCard({ item }: { item: ConversationSummary }) {
       <div class="chat-row-text">
         <div class="chat-row-head">
           <ChatLink item={item} />
-          <LastTime item={item} />
         </div>
-        <p class="chat-snippet">{toPlainText(item.snippet)}</p>
+        <SecondLine item={item} snippet={toPlainText(item.snippet)} />
       </div>
     </li>
   );

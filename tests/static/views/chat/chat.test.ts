@@ -254,6 +254,8 @@ test("restores a deleted chat with Undo, and deletes it when the page closes", a
 test("starts at home, from where one click continues the last chat", async () => {
   await using ui = await bench.open("/", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.waitForURL(`${ui.api.origin}/new`);
+  // As in the sidebar, the name has the width of its line.
+  await ui.page.locator(".home-chat .chat-row-head + .chat-row-head time").waitFor();
   await ui.page.getByRole("main").getByRole("link", { name: "Chat", exact: true }).click();
   await ui.page.getByText("Tell me a story").first().waitFor();
   await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
@@ -267,6 +269,7 @@ test("a suggestion is put before what is typed, and is undone", async () => {
   await holdToasts(ui.page);
   await suggest("Plan something");
   await expect.poll(() => composer.inputValue()).toBe("Help me plan this. Ask me what you need to know first: tides");
+  await ui.page.getByText("Suggestion inserted").waitFor();
   await composer.press("End");
   await composer.pressSequentially(" and moons");
   await ui.page.getByRole("button", { name: "Undo" }).last().click();

@@ -36,6 +36,22 @@ test.each(WIDTHS)("the title opens a menu of what can be done with the chat (%s)
   const panels = width === "narrow" ? ["Search in this chat", files, "Chat options"] : [files];
   await eventually(() => items.allInnerTexts(), (all) => all.length > 0);
   await expect.poll(() => items.allInnerTexts()).toEqual([...shown, ...panels, ...more, "Delete"]);
+  // One glyph has one meaning, in the menu and beside it.
+  const glyphs = await page.evaluate(() =>
+    [...document.querySelectorAll("[role=menuitem], .chat-head .icon-button, .composer .icon-button")].flatMap(
+      (control) => {
+        const path = control.querySelector("path")?.getAttribute("d");
+        return path && control.checkVisibility()
+          ? [[(control.ariaLabel || control.textContent)!.split(" as ")[0]!, path]]
+          : [];
+      },
+    )
+  );
+  const named = Object.groupBy(glyphs, ([, path]) => path!);
+  const shared = Object.values(named).map((all) => [...new Set(all!.map(([name]) => name))]).filter((all) =>
+    all.length > 1
+  );
+  expect(shared).toEqual([]);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     if (FOLDER) await page.screenshot({ path: `${FOLDER}/title-menu-${width}-${colorScheme}.png` });
@@ -76,6 +92,11 @@ test("the palette has all commands of the slash menu, and a command typed there 
   for (const name of ["New chat", "Temporary chat (not saved)"]) {
     await expect.poll(() => palette.getByRole("option", { name }).count()).toBe(1);
   }
+  // A slash alone lists as many as in the composer.
+  await page.getByRole("combobox", { name: "Commands" }).fill("/");
+  await palette.getByRole("option", { name: "Search all chats for “/”" }).waitFor();
+  const listedBySlash = (await palette.locator(".palette-hint").allInnerTexts()).map((hint) => hint.split(" ")[0]);
+  for (const name of names.filter((each) => !elsewhere.includes(each))) expect(listedBySlash).toContain(name);
   await page.getByRole("combobox", { name: "Commands" }).fill("pin this");
   await page.getByRole("option", { name: /^Pin this chat/ }).waitFor();
   await page.keyboard.press("Enter");

@@ -160,6 +160,16 @@ test("each page has one name and a line of its state, and headings of groups are
   }
 });
 
+test("the open page is in view in the list of pages, also in a low window", async () => {
+  await using ui = await bench.open("/settings/about", { viewport: { width: 1280, height: 600 } });
+  const isInView = () =>
+    ui.page.getByRole("navigation", { name: "Sections" }).locator("[aria-current]").evaluate((row) => {
+      const { x, y, width, height } = row.getBoundingClientRect();
+      return document.elementFromPoint(x + width / 2, y + height / 2)?.closest("a") === row;
+    });
+  await expect.poll(isInView).toBe(true);
+});
+
 test("notifications are on one page, those of an open and of a closed Parlor", async () => {
   await using ui = await bench.open("/settings/general");
   const { page, api } = ui;

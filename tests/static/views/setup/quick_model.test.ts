@@ -86,7 +86,15 @@ test("in a container without llama-server it gives one line for compose.yaml, wi
       await route.fulfill({ response: answer, json: { ...await answer.json(), in_container: true } });
     });
     await page.goto(app.url);
-    await page.getByRole("heading", { name: "Or run a model in another container" }).waitFor();
+    const heading = page.getByRole("heading", { name: "Or run a model in another container" });
+    await heading.waitFor();
+    // The way that the notice names is right below it.
+    const isAbove = await page.getByText("PARLOR_DISCOVER_HOSTS=host.docker.internal", { exact: true })
+      .evaluate(
+        (line, other) => line.getBoundingClientRect().top < other!.getBoundingClientRect().top,
+        await heading.elementHandle(),
+      );
+    expect(isAbove).toBe(true);
     const service = parseYaml(await page.locator(".quick-model code").innerText());
     const { items } = await (await app.get("/api/models/recommended")).json();
     expect(service.llama).toMatchObject({

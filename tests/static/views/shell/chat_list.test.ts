@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, findSmallTargets, holdToasts } from "../../../helpers/browser/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
-import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
+import { eventually, openUiBench, PHONE, type UiBench, WIDTHS } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -58,6 +58,20 @@ test("groups chats by the time of their last message, not of their import", asyn
     all.map((row) => (row.querySelector(".chat-title") ?? row).textContent)
   );
   expect(rows).toEqual(["Today", "Of today", "May 2020", "Imported"]);
+});
+
+test.each(WIDTHS)("a chat's name has its line to itself, and the time is below it (%s)", async (width, form) => {
+  const prepare = (api: FakeApi) => void api.addConversation("c1", "Ferry", [{ role: "user", content: "When?" }]);
+  await using ui = await bench.open("/new", { ...form, prepare });
+  if (width === "narrow") await ui.page.getByRole("button", { name: "Open the chat list" }).click();
+  const row = ui.page.getByRole("list", { name: "Chats" }).locator(".chat-row");
+  await row.getByRole("link", { name: "Ferry" }).waitFor();
+  const isBelow = await row.evaluate((row) => {
+    const bottom = row.querySelector(".chat-title")!.getBoundingClientRect().bottom;
+    const time = row.querySelector("time")!.getBoundingClientRect();
+    return time.height > 0 && time.top >= bottom - 1 && time.bottom <= row.getBoundingClientRect().bottom;
+  });
+  expect(isBelow).toBe(true);
 });
 
 test("collapses a folder, and keeps it collapsed after a reload", async () => {
