@@ -49,6 +49,8 @@ export interface ConversationApi {
   getQueue(id: string): Promise<MessageQueue>;
   /** Queues a message. */
   addQueued(id: string, message: NewQueuedMessage): Promise<void>;
+  /** Moves a queued message, by its number, to a place from 0. */
+  moveQueued(id: string, n: number, position: number): Promise<void>;
   /** Removes a queued message by its number. */
   removeQueued(id: string, n: number): Promise<void>;
   /** Returns what changed since a revision; undefined if the server no longer knows. */
@@ -133,6 +135,9 @@ export function conversationApi(client: ApiClient): ConversationApi {
     getQueue: (id) => json("GET", `${conversation(id)}/queue`),
     async addQueued(id, body) {
       await done("POST", `${conversation(id)}/queue`, { body });
+    },
+    async moveQueued(id, n, position) {
+      await done("PATCH", `${conversation(id)}/queue/${n}`, { body: { position } });
     },
     async removeQueued(id, n) {
       await done("DELETE", `${conversation(id)}/queue/${n}`);

@@ -116,10 +116,11 @@ test("after Stop or a failure a queued message stays, and is edited, removed or 
   await page.getByRole("log").getByText("Stopped", { exact: true }).waitFor();
   await page.getByRole("status").getByText("Not sent yet.").waitFor();
   await expect.poll(() => chips(page).count()).toBe(3);
+  await expect.poll(() => page.locator(".queue").getByRole("button", { name: /^Move “/ }).count()).toBe(3);
   const heights = await page.locator(".queue button").evaluateAll((buttons) =>
     buttons.map((button) => button.getBoundingClientRect().height)
   );
-  expect(heights.length).toBe(9);
+  expect(heights.length).toBe(12);
   expect(Math.min(...heights)).toBeGreaterThanOrEqual(44);
   await page.getByRole("button", { name: "Remove “Gamma”" }).tap();
   await expect.poll(() => chips(page).count()).toBe(2);
@@ -139,6 +140,51 @@ test("after Stop or a failure a queued message stays, and is edited, removed or 
   await page.getByRole("button", { name: "Send now: “Delta”" }).waitFor();
   await expect.poll(async () => (await read(idOf(page))).messages.length).toBe(4);
   await page.getByRole("button", { name: "Remove “Delta”" }).tap();
+});
+
+test("queued messages are moved with the keyboard and by touch, and sent in their new order", async () => {
+  await using context = await openContext();
+  await using phone = await openContext(PHONE);
+  const page = await openAt(context, "/new");
+  await sendMessage(page, "Start");
+  const first = await nextCall();
+  await first.call.emit("Started");
+  await page.getByRole("log").getByText("Started", { exact: true }).waitFor();
+  await queue(page, "Alpha");
+  await page.getByRole("button", { name: "Edit “Alpha”" }).waitFor();
+  expect(await page.getByRole("button", { name: "Move “Alpha”", exact: true }).count()).toBe(0);
+  const long = Array(20).fill("Beta").join(" ");
+  await queue(page, long);
+  const short = Array(12).fill("Beta").join(" ");
+  await page.getByRole("button", { name: `Edit “${short}…”`, exact: true }).waitFor();
+  await queue(page, "Gamma");
+  const other = await openAt(phone, `/c/${idOf(page)}`);
+  const seen = async (order: string) => {
+    for (const tab of [page, other]) await eventually(() => chips(tab).allInnerTexts(), (all) => all.join() === order);
+  };
+  await seen(`Alpha,${long},Gamma`);
+  await page.getByRole("button", { name: "Move “Gamma”", exact: true }).press("Enter");
+  await expect.poll(() => page.getByRole("menuitem").allInnerTexts()).toEqual(["Move up"]);
+  await page.getByRole("menuitem", { name: "Move up" }).press("Enter");
+  await seen(`Alpha,Gamma,${long}`);
+  await page.getByRole("status").getByText("“Gamma”: 2 of 3").waitFor();
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+  await expect.poll(focused).toBe("Move “Gamma”");
+  await other.getByRole("button", { name: "Move “Alpha”", exact: true }).tap();
+  const row = other.getByRole("menuitem", { name: "Move down" });
+  await row.waitFor();
+  expect((await row.boundingBox())!.height).toBeGreaterThanOrEqual(44);
+  await row.tap();
+  await seen(`Gamma,Alpha,${long}`);
+  let { call } = first;
+  for (const text of ["Gamma", "Alpha", long]) {
+    await call.finish();
+    const sent = await nextCall();
+    expect(sent.asked.at(-1)).toBe(text);
+    await sent.call.emit("Fine");
+    call = sent.call;
+  }
+  await call.finish();
 });
 
 test("a queued message outlives a reload, and only one of several tabs sends it", async () => {

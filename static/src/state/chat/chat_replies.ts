@@ -109,6 +109,13 @@ export class ChatReplies {
     await editQueued(this.#chat, api, outbox, id).catch((thrown) => this.#chat.problem.value = asApiError(thrown));
   }
 
+  /** Moves a message of the server's queue. @param position From 0. */
+  async moveQueued(n: number, position: number): Promise<void> {
+    const { moveQueued } = await import("./message_queue.ts");
+    await moveQueued(this.#chat, this.#around.api, n, position)
+      .catch((thrown) => this.#chat.problem.value = asApiError(thrown));
+  }
+
   /** Removes a queued message. */
   async removeQueued(id: string): Promise<void> {
     const { api, outbox } = this.#around;

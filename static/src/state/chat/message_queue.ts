@@ -152,6 +152,16 @@ export async function takeOut(
   });
 }
 
+/** Moves a message that the server keeps, unless it was sent. @param position From 0. @throws {ApiError} */
+export async function moveQueued(chat: OpenChat, api: Api, n: number, position: number): Promise<void> {
+  try {
+    await api.moveQueued(chat.id, n, position);
+  } catch (thrown) {
+    if (asApiError(thrown).status !== 404) throw thrown;
+  }
+  await chat.refreshQueue();
+}
+
 /** Whether a reply has ended so that the next message may follow. */
 export function isWell(message: Message | undefined): boolean {
   return message?.role === "assistant" && message.status === "complete" && describeEnding(message) === undefined;
