@@ -10,6 +10,7 @@ import {
   compareOwners,
   compareRank,
   getTimedEffect,
+  isCoolingDown,
   type TimedEffect,
   toActivatedEntry,
   toEntryName,
@@ -347,8 +348,10 @@ class Scan {
     const effect = this.#getEffect(entry);
     const score = this.#keys.countFoundKeys(entry);
     if (effect === "sticky") {
-      this.#hasKept ||= getTimedEffect(entry, this.#state, this.#messageCount, false) !== "sticky";
-      return [{ entry, reason: { kind: "sticky" }, score, isSticky: true }];
+      const isOnlyKept = getTimedEffect(entry, this.#state, this.#messageCount, false) !== "sticky";
+      this.#hasKept ||= isOnlyKept;
+      const isCooling = !isOnlyKept && isCoolingDown(entry, this.#state, this.#messageCount);
+      return [{ entry, reason: { kind: "sticky" }, score, isSticky: true, isCoolingDown: isCooling }];
     }
     const finding = this.#keys.getFinding(entry);
     const key = entry.isConstant ? undefined : finding.key;
@@ -370,7 +373,9 @@ class Scan {
   async #select(candidates: ActivationCandidate[]): Promise<ActiveEntry[]> {
     const ranked = candidates.toSorted((a, b) => compareRank(a, b, this.#bookOrder));
     const { chosen, dropped } = chooseInGroups(ranked, this.#active.map(({ entry }) => entry), this.#input.random);
-    for (const { entry, reason } of dropped) this.#note(entry, "group", reason.key);
+    for (const { entry, reason, isCoolingDown } of dropped) {
+      this.#note(entry, isCoolingDown ? "cooldown" : "group", reason.key);
+    }
     const activated: ActiveEntry[] = [];
     for (const candidate of chosen) {
       const { entry, reason } = candidate;

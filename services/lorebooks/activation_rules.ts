@@ -10,12 +10,14 @@ export interface ActivationCandidate {
   /** Number of matched keys. */
   score: number;
   isSticky?: true;
+  /** Its cooldown since it became active isn't over, although it's still sticky. */
+  isCoolingDown?: boolean;
 }
 
 /**
  * Chooses one candidate per inclusion group: the overriding one with the highest order, else a random one by weight. If
  * an entry uses group scoring, those with fewer matched keys lose first. If there are sticky ones, they're chosen
- * instead.
+ * instead; those whose cooldown isn't over take the place and aren't active, as in SillyTavern.
  *
  * @param active Entries that are already active. Their groups are taken.
  */
@@ -48,7 +50,7 @@ function chooseWinners(
   random: () => number,
 ): readonly ActivationCandidate[] {
   const sticky = members.filter(({ isSticky }) => isSticky);
-  if (sticky.length > 0) return sticky;
+  if (sticky.length > 0) return sticky.filter(({ isCoolingDown }) => !isCoolingDown);
   if (isTaken) return [];
   const best = keepBestScores(members);
   if (best.length <= 1) return best;
@@ -175,6 +177,12 @@ export function getTimedEffect(
     if (messageCount < begin + entry.cooldown) return "cooldown";
   }
   return messageCount < entry.delay ? "delay" : undefined;
+}
+
+/** Reports whether the cooldown since an entry became active isn't over. For a sticky entry, this counts in groups. */
+export function isCoolingDown(entry: ScanEntry, state: ActivationState, messageCount: number): boolean {
+  const fired = findBefore(toStateKey(entry), state, messageCount);
+  return fired !== undefined && messageCount < fired + entry.cooldown;
 }
 
 /**

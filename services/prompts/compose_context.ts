@@ -276,14 +276,19 @@ interface LorebookScanResult {
   disabled: ReadonlySet<string>;
 }
 
-/** Returns the limits of a scan. @param promptTokens Most tokens of the whole prompt; `Infinity` if that isn't known. */
+/**
+ * Returns the limits of a scan and its order of books.
+ *
+ * @param promptTokens Most tokens of the whole prompt; `Infinity` if that isn't known.
+ */
 export function toScanLimits(
-  { budgetPercent, budgetTokens = Infinity, maxRecursion, minActivations, minActivationsDepth }: LoreSettings,
+  { budgetPercent, budgetTokens = Infinity, maxRecursion, minActivations, minActivationsDepth, bookOrder }:
+    LoreSettings,
   promptTokens: number,
-): Pick<ActivationInput, "budgetTokens" | "maxRecursion" | "minActivations" | "minActivationsDepth"> {
+): Pick<ActivationInput, "budgetTokens" | "maxRecursion" | "minActivations" | "minActivationsDepth" | "bookOrder"> {
   // Infinity * 0 isn't a number.
   const share = budgetPercent === 0 ? 0 : Math.floor(promptTokens * budgetPercent / 100);
-  return { budgetTokens: Math.min(share, budgetTokens), maxRecursion, minActivations, minActivationsDepth };
+  return { budgetTokens: Math.min(share, budgetTokens), maxRecursion, minActivations, minActivationsDepth, bookOrder };
 }
 
 /** Scans the lorebooks. @param options.expand Expands macros. @param options.expandField Those of the card. */

@@ -41,6 +41,14 @@ const ANSWER_MS = 120_000;
 /** Files of all cases. */
 const SHARED = /^default-user\/(settings\.json|User Avatars\/.*|groups\/.*)$/;
 
+/** World Info that is switched on for all chats in settings.json. No random case has its keyword. */
+const SELECTED = "Selected World";
+const HERON = {
+  ...{ uid: 0, key: ["heron"], keysecondary: [], comment: "heron", content: "Herons are holy here.", position: 0 },
+  ...{ constant: false, selective: true, selectiveLogic: 0, disable: false, order: 100, depth: 4, probability: 100 },
+  useProbability: true,
+};
+
 interface Sent {
   role: string;
   content: string;
@@ -79,7 +87,7 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
   let hasShrunk = false;
   const settings: Required<TavernSettings> = {
     personas: structuredClone(PERSONAS),
-    ...{ charLore: [], tags: TAGS, tag_map: {}, notes: [], biases: BIASES },
+    ...{ charLore: [], globalSelect: [SELECTED], tags: TAGS, tag_map: {}, notes: [], biases: BIASES },
   };
 
   beforeAll(async () => {
@@ -96,6 +104,7 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     await useModel(app, llm);
     browser = await openBrowser();
     shipped = await furnishShipped(tavern, llm.url);
+    await tavern.call("/api/worldinfo/edit", { name: SELECTED, data: { entries: { 0: HERON } } });
     await bring([...cases, shipped], cases);
   }, SLOW_MS);
 
@@ -233,7 +242,10 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
 
   test("both send the same for the character, the World Info and the preset that SillyTavern ships", async () => {
     const { ours, theirs } = await ask(shipped);
-    expect(theirs[1]!.messages.map(({ content }) => content).join("\n")).toContain("Shadowfang");
+    const texts = theirs.map(({ messages }) => messages.map(({ content }) => content).join("\n"));
+    expect(texts[1]).toContain("Shadowfang");
+    // From World Info that is selected in settings.json.
+    expect(texts.map((text) => text.includes(HERON.content))).toEqual([false, false, true]);
     expect(ours).toEqual(theirs);
   });
 
@@ -312,7 +324,7 @@ async function furnishShipped(tavern: SillyTavern, url: string): Promise<TavernC
   return {
     ...{ name, card: {}, world: { entries: {} }, preset, metadata: {}, messages: [], isGroup: false },
     isContinued: false,
-    turns: ["Where is this forest?", "What are those beasts, and is there magic?"],
+    turns: ["Where is this forest?", "What are those beasts, and is there magic?", "Is that a heron?"],
     persona: { file: "user-default.png", boundTo: "default" },
     settings: {
       ...{ world_info_min_activations: 0, world_info_min_activations_depth_max: 0 },
@@ -385,7 +397,7 @@ const ASK = `async ({ name, preset, turns, settings, isGroup, isContinued, count
   const script = await import("/script.js");
   const groups = await import("/scripts/group-chats.js");
   const { oai_settings } = await import("/scripts/openai.js");
-  const { updateWorldInfoSettings } = await import("/scripts/world-info.js");
+  const worldInfo = await import("/scripts/world-info.js");
   const end = Date.now() + ${ANSWER_MS};
   const until = async (isTrue) => {
     while (!isTrue()) {
@@ -396,7 +408,8 @@ const ASK = `async ({ name, preset, turns, settings, isGroup, isContinued, count
   const isIdle = () => !script.isChatSaving && !script.is_send_press && !groups.is_group_generating;
   Object.assign(oai_settings, structuredClone(preset));
   $("#openai_logit_bias_preset").val(preset.bias_preset_selected ?? "No bias").trigger("change");
-  updateWorldInfoSettings({ ...settings }, books);
+  window.selectedBooks ??= [...worldInfo.selected_world_info];
+  worldInfo.updateWorldInfoSettings({ ...settings }, [...window.selectedBooks, ...books]);
   await until(isIdle);
   if (isGroup) {
     await groups.openGroupById(context.groups.find((one) => one.name === "Group of " + name).id);

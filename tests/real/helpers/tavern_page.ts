@@ -11,6 +11,8 @@ export interface TavernSettings {
   personas?: Record<string, { name: string; description: Record<string, unknown> }>;
   /** Further World Info of characters, by card file without `.png`. */
   charLore?: { name: string; extraBooks: string[] }[];
+  /** World Info that is switched on for all chats. */
+  globalSelect?: string[];
   tags?: { id: string; name: string }[];
   /** IDs of tags by card file. */
   tag_map?: Record<string, string[]>;
@@ -24,7 +26,8 @@ export interface TavernSettings {
 export async function writeTavernSettings(
   tavern: SillyTavern,
   url: string,
-  { personas = {}, charLore = [], tags = [], tag_map = {}, notes = [], biases = {} }: TavernSettings = {},
+  { personas = {}, charLore = [], globalSelect = [], tags = [], tag_map = {}, notes = [], biases = {} }:
+    TavernSettings = {},
 ): Promise<void> {
   const further = Object.entries(personas);
   const { settings } = await tavern.call<{ settings: string }>("/api/settings/get", {});
@@ -49,7 +52,7 @@ export async function writeTavernSettings(
     },
     world_info_settings: {
       ...known.world_info_settings,
-      world_info: { ...known.world_info_settings?.world_info, charLore },
+      world_info: { ...known.world_info_settings?.world_info, charLore, globalSelect },
     },
     oai_settings: {
       ...known.oai_settings,

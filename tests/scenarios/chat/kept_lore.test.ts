@@ -127,3 +127,20 @@ test("the owner's limits apply to all lorebooks: tokens, more messages, names an
   expect((await say("An owl!")).hasFox).toBe(false);
   expect((await app.patch("/api/settings", { lore_order: "sideways" })).status).toBe(400);
 });
+
+test.each([
+  ["character_first", "The sea is far.\nThe inn is near."],
+  ["global_first", "The inn is near.\nThe sea is far."],
+])("the owner's order of lorebooks decides between entries of the same order: %s", async (lore_order, text) => {
+  const put = (id: string, content: string, fields: Record<string, unknown>) => {
+    const entry = { keys: [], content, constant: true, enabled: true, insertion_order: 1, extensions: {} };
+    return app.put(`/api/lorebooks/${id}`, { name: id, book: { extensions: {}, entries: [entry] }, ...fields });
+  };
+  await app.put("/api/conversations/c1", { title: "Ada", participants: [{ character_id: "ada" }], messages: [] });
+  await put("everywhere", "The sea is far.", { scope: "global" });
+  await put("hers", "The inn is near.", { scope: "character", character_ids: ["ada"] });
+  expect((await app.patch("/api/settings", { lore_order })).ok).toBe(true);
+  await say("Hello.");
+  const sent = llm.chats.at(-1)!.json!.messages as { content: string }[];
+  expect(sent.map(({ content }) => content.replace(/\n+/g, "\n")).join("\n")).toContain(text);
+});

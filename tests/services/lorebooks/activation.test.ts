@@ -281,6 +281,21 @@ test("what a lorebook has twice is sent twice, and what two lorebooks have is se
   expect(found.dropped).toMatchObject([{ reason: "duplicate", key: "sleeps", entry: { bookId: "b2" } }]);
 });
 
+test("in a group, a sticky entry whose cooldown isn't over takes the place and isn't active", async () => {
+  const timed = { sticky: 3, cooldown: 2 };
+  const entries = [
+    entry("other", ["dragon"], { more: { group: "beasts" } }),
+    entry("stays", ["owl"], { id: 7, more: { ...timed, group: "beasts" } }),
+    entry("alone", ["owl"], { id: 8, more: timed }),
+  ];
+  const state = { "b1/7": 3, "b1/8": 3 };
+  const cooling = await scan(entries, { state, messageCount: 4 });
+  expect(contents(cooling)).toEqual(["alone"]);
+  expect(Object.fromEntries(cooling.dropped.map(({ entry, reason }) => [entry.entryId, reason])))
+    .toEqual({ "#0": "group", "7": "cooldown" });
+  expect(contents(await scan(entries, { state, messageCount: 5 }))).toEqual(["stays", "alone"]);
+});
+
 test("constant entries come before others only by their order, and sticky ones first", async () => {
   const entries = [
     entry("constant", [], { constant: true, insertion_order: 1 }),

@@ -12,4 +12,9 @@ export class ChangeQueue {
     this.#last = ended;
     return sent;
   }
+
+  /** Resolves when all changes so far have been answered, also those that failed. */
+  async settled(): Promise<void> {
+    await this.#last;
+  }
 }

@@ -286,6 +286,11 @@ export class OpenChat {
     }
   }
 
+  /** Resolves when the server knows the options, or has refused them. */
+  optionsSettled(): Promise<void> {
+    return this.#changes.settled();
+  }
+
   /** Sets one parameter of the requests; undefined clears it. @throws {ApiError} */
   async changeParam(name: string, value: unknown): Promise<void> {
     await this.change({ params: withParam(this.options.peek().params, name, value) });

@@ -45,7 +45,10 @@ export class RegexDisplay {
   /** Reads which scripts there are. A failure changes nothing: the next change reads again. */
   async load(): Promise<void> {
     if (this.#chat.isNew || this.#chat.isTemporary) return;
-    const read = () => this.#api.listOf(this.#chat.id);
+    const read = async () => {
+      await this.#chat.optionsSettled(); // Another preset is shown as chosen before the server has it.
+      return await this.#api.listOf(this.#chat.id);
+    };
     await this.#latest.run(read, ({ attached, has_active, max_depth }) => {
       this.#state++;
       this.#requested = new Set();

@@ -4,9 +4,11 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
+import { useModel } from "../../../helpers/app/chat_client.ts";
 import { say } from "../../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { chooseMessageAction, PHONE } from "../../../helpers/browser/ui_page.ts";
+import { chooseMessageAction, openChatOptions, PHONE, sendMessage } from "../../../helpers/browser/ui_page.ts";
+import { openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 
@@ -152,3 +154,64 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     expect(errors).toEqual([]);
   },
 );
+
+const DRAW_TWICE = `new Promise((resolve) =>
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve)))
+)`;
+
+test("a preset's scripts come with its file, ask once the chat uses it, and change what is shown and sent", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  await using llm = await openFakeLlm({ pieces: ["<plan>Run.</plan>", "A fox -- red."] });
+  await useModel(app, llm);
+  await app.patch("/api/settings", { auto_title: false });
+  await app.put("/api/conversations/c1", { title: "Foxes", messages: [say("m1", "Hello", "assistant")] });
+  const prompts = [
+    { identifier: "main", name: "Main", role: "system", content: "Plan first." },
+    { identifier: "chatHistory", name: "Chat", marker: true },
+  ];
+  const order = prompts.map(({ identifier }) => ({ identifier, enabled: true }));
+  const regex_scripts = [
+    tavern("/<plan>([\\s\\S]*?)<\\/plan>/g", "*$1*\n\n", { placement: [2], markdownOnly: true }),
+    tavern("/<plan>[\\s\\S]*?<\\/plan>/g", "", { placement: [2], promptOnly: true }),
+    tavern("/ -- /g", " — ", { placement: [2], markdownOnly: true, promptOnly: true }),
+  ];
+  const preset = { prompts, prompt_order: [{ character_id: 100001, order }], extensions: { regex_scripts } };
+  const { page, errors, context } = await openPage(browser, app.url);
+  await page.goto(`${app.url}/settings/presets`);
+  const file = { name: "Planner.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(preset)) };
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByRole("heading", { name: "Planner", level: 2 }).waitFor();
+
+  await page.goto(`${app.url}/c/c1`);
+  const log = page.getByRole("log");
+  await log.getByText("Hello").waitFor();
+  await openChatOptions(page);
+  const panel = page.getByRole("complementary", { name: "Chat options" });
+  // The server learns of the choice after the page has drawn it.
+  await page.route("**/api/conversations/c1", async (route) => {
+    if (route.request().method() === "PATCH") await page.evaluate(DRAW_TWICE);
+    await route.continue();
+  });
+  await panel.getByLabel("Preset", { exact: true }).selectOption({ label: "Planner" });
+  const consent = page.locator(".script-consent");
+  await consent.getByText("The preset “Planner” has 3 regex scripts").waitFor();
+  await consent.getByRole("button", { name: "Use them", exact: true }).click();
+  await consent.waitFor({ state: "detached" });
+
+  await sendMessage(page, "A fox?");
+  await log.locator("em").getByText("Run.", { exact: true }).waitFor();
+  await log.getByText("A fox — red.", { exact: true }).waitFor();
+  await sendMessage(page, "And now?");
+  await expect.poll(() => llm.chats.length).toBe(2);
+  expect(llm.chats[1]!.json!.messages).toMatchObject([
+    { role: "system", content: "Plan first." },
+    { role: "assistant", content: "Hello" },
+    { role: "user", content: "A fox?" },
+    { role: "assistant", content: "A fox — red." },
+    { role: "user", content: "And now?" },
+  ]);
+  const { messages } = await (await app.get("/api/conversations/c1")).json();
+  expect(messages[2].content).toBe("<plan>Run.</plan>A fox -- red.");
+  await context.close();
+  expect(errors).toEqual([]);
+});
