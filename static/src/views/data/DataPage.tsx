@@ -1,7 +1,7 @@
 /** Data: import, export, disk usage, backups. */
 import { getDataReport, getStoredReport } from "../../api/server.ts";
-import type { DataReport, StoredDocument } from "../../api/types.ts";
-import { IconButton, LinkButton } from "../../components/Button.tsx";
+import type { DataReport } from "../../api/types.ts";
+import { LinkButton } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { IMPORT_PATH } from "../../state/import_export/imports.ts";
@@ -11,11 +11,8 @@ import { bytes } from "../../texts/quantities.ts";
 import { BackupsSection, DownloadLink } from "../import_export/BackupsSection.tsx";
 import { useResource } from "../hooks.tsx";
 import { UnreadableSection } from "./UnreadableSection.tsx";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { useDocuments } from "../documents/AlwaysAttached.tsx";
-import { describeDocument } from "../documents/DocumentUseMenu.tsx";
-import { DocumentReader } from "../documents/DocumentReader.tsx";
-import { readDocumentAgain } from "../../state/chat/attachments.ts";
 
 /** Measured when it opens. What is damaged comes first, and stays where it is while the page is open. */
 export function DataPage() {
@@ -94,64 +91,23 @@ function ExportSection() {
   );
 }
 
-/** The newest come first. */
+/** How many there are. The library lists them. */
 function DocumentsSection() {
-  const store = useStore();
   const { documents, error, refresh } = useDocuments();
-  const [opened, setOpened] = useState<StoredDocument>();
-  const [removed, setRemoved] = useState<ReadonlySet<string>>(new Set());
   const t = texts.documents;
-  const hide = (id: string, isHidden: boolean) =>
-    setRemoved((before) => new Set(isHidden ? [...before, id] : [...before].filter((each) => each !== id)));
-  const remove = ({ id, name }: StoredDocument) => {
-    hide(id, true);
-    store.toasts.offerUndo(t.deleted(name), texts.undo, () => hide(id, false), (isLeaving) => {
-      store.api.client.send("DELETE", `/api/documents/${encodeURIComponent(id)}`, { keepalive: isLeaving })
-        .then(refresh, (thrown) => {
-          hide(id, false);
-          store.report(thrown);
-        });
-    });
-  };
-  const shown = documents?.filter(({ id }) => !removed.has(id));
+  const size = documents?.reduce((sum, { size_bytes }) => sum + size_bytes, 0) ?? 0;
   return (
     <section class="settings-part" aria-labelledby="documents">
       <h3 id="documents" tabIndex={-1}>{t.title}</h3>
       {error && <ErrorNote title={t.listFailed} error={error} onRetry={refresh} />}
       {documents === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {shown?.length === 0 && (
-        <>
-          <p class="muted">{t.none}</p>
-          <div class="actions-row">
-            <LinkButton href="/new">{texts.nav.newChat}</LinkButton>
-          </div>
-        </>
+      {documents?.length === 0 && <p class="muted">{t.none}</p>}
+      {documents !== undefined && documents.length > 0 && (
+        <p class="muted">{texts.import.things.document(documents.length)} · {bytes(size)}</p>
       )}
-      {shown !== undefined && shown.length > 0 && (
-        <List label={t.title}>
-          {shown.map((document) => (
-            <ListRow
-              key={document.id}
-              title={<span class="clamped">{document.name || t.untitled}</span>}
-              text={[describeDocument(document), bytes(document.size_bytes)].join(" · ")}
-              onClick={document.state === "ready" ? () => setOpened(document) : undefined}
-              end={
-                <>
-                  <IconButton
-                    icon="restore"
-                    label={t.readAgainOf(document.name)}
-                    isDisabled={document.state === "extracting"}
-                    onClick={() =>
-                      void readDocumentAgain(store.api.client, document.id).catch((thrown) => store.report(thrown))}
-                  />
-                  <IconButton icon="trash" label={t.delete(document.name)} onClick={() => remove(document)} />
-                </>
-              }
-            />
-          ))}
-        </List>
-      )}
-      {opened && <DocumentReader id={opened.id} name={opened.name} onClose={() => setOpened(undefined)} />}
+      <div class="actions-row">
+        <LinkButton href="/library">{texts.library.title}</LinkButton>
+      </div>
     </section>
   );
 }

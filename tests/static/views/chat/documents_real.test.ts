@@ -303,7 +303,7 @@ test.each(WIDTHS)(
   },
 );
 
-test("documents are attached to a chat, a character or a persona; Settings lists and deletes them", async () => {
+test("documents are attached to a chat, a character or a persona; Settings leads to their list, which deletes them", async () => {
   await using app = await openTestApp({ uiFolder });
   const { id } = await addDocument(app, "almanac.pdf", writePdf(["The lighthouse has 17 windows.", "Second page"]));
   await app.put("/api/conversations/c1", { title: "Chat", messages: [] });
@@ -350,15 +350,21 @@ test("documents are attached to a chat, a character or a persona; Settings lists
   await expect.poll(async () => (await usesOf("/api/personas/me"))?.length).toBe(1);
 
   await page.goto(`${app.url}/settings/data`);
+  const section = page.getByRole("region", { name: "Documents" });
+  await section.getByText(/^2 documents · /).waitFor();
+  const library = section.getByRole("link", { name: "Library" });
+  await library.scrollIntoViewIfNeeded();
+  await takePicture(page, "data");
+  await expect.poll(() => findAxeProblems(page)).toEqual([]);
+  await library.click();
+  await page.waitForURL(`${app.url}/library`);
   const list = page.getByRole("list", { name: "Documents" });
   await list.getByText("letter.txt").waitFor();
   await list.getByRole("button", { name: /^almanac\.pdf/ }).click();
   await page.getByRole("dialog", { name: "almanac.pdf" }).getByText("The lighthouse has 17 windows.").waitFor();
   await page.keyboard.press("Escape");
-  await list.scrollIntoViewIfNeeded();
-  await takePicture(page, "data");
-  await expect.poll(() => findAxeProblems(page)).toEqual([]);
-  await list.getByRole("button", { name: "Delete almanac.pdf" }).click();
+  await list.getByRole("button", { name: "Actions for “almanac.pdf”" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
   await expect.poll(() => list.getByText("almanac.pdf").count()).toBe(0);
   await page.goto("about:blank");
   await expect.poll(async () => (await (await app.get("/api/trash")).json()).map(({ title }: TrashItem) => title))
