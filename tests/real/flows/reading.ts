@@ -49,9 +49,9 @@ interface Step {
 /**
  * Scrolls up, and gives how far the line at a third of the view moved once it has stood still for some frames.
  *
- * @param px Undefined for a key, whose step is the browser's.
+ * @param px Null for a key, whose step is the browser's.
  */
-async function scrollUp(tab: Tab, way: typeof WAYS[number], px: number | undefined): Promise<Step> {
+async function scrollUp(tab: Tab, way: typeof WAYS[number], px: number | null): Promise<Step> {
   const at = await tab.evaluate(() => {
     const box = document.querySelector<HTMLElement>(".message-scroll")!;
     const { x, y, width, height } = box.getBoundingClientRect();
@@ -76,20 +76,22 @@ async function scrollUp(tab: Tab, way: typeof WAYS[number], px: number | undefin
         box.scrollTop -= Math.min(12, left);
         await frame();
       }
-      // Smooth scrolling takes its time; a leap stays wrong for as long as it is looked at.
+      // Smooth scrolling takes its time; a leap stays wrong for as long as it is looked at. Where a key's step ends is seen
+      // only by its end.
+      const enough = px === null ? 60 : 5;
       let moved = 0;
-      for (let still = 0, frames = 0; still < 5 && frames < 300; frames++) {
+      for (let still = 0, frames = 0; still < enough && frames < 300; frames++) {
         await frame();
         const before = moved;
         moved = line.getBoundingClientRect().top - top;
-        const isRight = px === undefined ? moved !== 0 && moved === before : Math.abs(moved - px) <= 2;
+        const isRight = px === null ? moved !== 0 && moved === before : Math.abs(moved - px) <= 2;
         still = isRight ? still + 1 : 0;
       }
       const isCorrected = Math.abs(line.getBoundingClientRect().top + box.scrollTop - inContent) > 1;
       return { moved: Math.round(moved), isCorrected };
     },
     way,
-    px ?? undefined,
+    px,
   );
 }
 
@@ -138,7 +140,7 @@ export const readsUpwards: Flow = async ({ app, llm, tab }) => {
     if (n % 3 === 0) await call.emit(`${SENTENCE.repeat(3)}\n\n`);
     // Where a source stands in view, its diagram moves what is above or below it.
     await tab.until((count) => count === 0, countUndrawn, REACH_PX);
-    const step = await scrollUp(tab, way, way === "key" ? undefined : px);
+    const step = await scrollUp(tab, way, way === "key" ? null : px);
     const { moved } = step;
     if (way === "key") keySteps.push(step);
     else if (Math.abs(moved - px) > 2) wrong.push(`step ${n}, ${way}: ${moved} instead of ${px}`);
