@@ -81,6 +81,10 @@ const EVIDENCE: Record<string, readonly (readonly [file: string, text: string])[
     [SCRIPTS, "changes what is sent, by role and depth, before macros and names; the stored text stays"],
     [SCRIPTS, "changes what is shown and edited"],
   ],
+  "Style sheets in a script's": [
+    ["static/markdown/html_tags.test.ts", "of %j, without style sheets, %j is left"],
+    ["static/views/regex_scripts/regex_scripts.test.ts", "a preset's scripts come with its file, ask once"],
+  ],
   "A quick reply replaces": [
     ["static/state/chat/quick_replies.test.ts", "a quick reply is put before or after what is typed"],
   ],

@@ -211,7 +211,8 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     await (await app.patch(`/api/conversations/${id}`, { preset_id })).body?.cancel();
     const { participants } = await (await app.get(`/api/conversations/${id}`)).json();
     const { character_id } = participants[0];
-    await (await app.patch("/api/settings", toParlorSettings(settings))).body?.cancel();
+    const changed = await app.patch("/api/settings", toParlorSettings(settings));
+    expect([changed.status, await changed.text()]).toEqual([200, expect.any(String)]);
     const books = everywhere === undefined ? [] : await list("/api/lorebooks");
     const shared = books.filter((book) => book.name === `All of ${name}`);
     for (const book of shared) await setScope(book.id, "global");

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { type RegexScriptApi, regexScriptApi, type ScriptedText } from "../../api/regex_scripts.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { AttachedRegexScripts, Message } from "../../api/types.ts";
+import { dropStyleSheets } from "../../markdown/html_tags.ts";
 import { LatestRead } from "../app/latest_read.ts";
 import { getContentText, splitReasoning } from "./message_text.ts";
 import type { OpenChat } from "./open_chat.ts";
@@ -105,7 +106,10 @@ export class RegexDisplay {
       if (slow.length > 0) this.switchedOff.value = [...new Set([...this.switchedOff.peek(), ...slow])];
       if (state !== this.#state) return;
       // What was shown by earlier scripts stays until now, so that nothing flickers.
-      const entries = texts.map((text, n) => [getKey(text), shown[n] ?? text.text] as const);
+      const entries = texts.map((text, n) => {
+        const changed = shown[n] ?? text.text;
+        return [getKey(text), changed === text.text ? changed : dropStyleSheets(changed)] as const;
+      });
       this.#shown.value = new Map([...this.#shown.peek(), ...entries]);
     } catch {
       // They are asked for again with the next message.

@@ -171,7 +171,7 @@ test("a preset's scripts come with its file, ask once the chat uses it, and chan
   ];
   const order = prompts.map(({ identifier }) => ({ identifier, enabled: true }));
   const regex_scripts = [
-    tavern("/<plan>([\\s\\S]*?)<\\/plan>/g", "*$1*\n\n", { placement: [2], markdownOnly: true }),
+    tavern("/<plan>([\\s\\S]*?)<\\/plan>/g", "<style>.plan{}</style>*$1*\n\n", { placement: [2], markdownOnly: true }),
     tavern("/<plan>[\\s\\S]*?<\\/plan>/g", "", { placement: [2], promptOnly: true }),
     tavern("/ -- /g", " — ", { placement: [2], markdownOnly: true, promptOnly: true }),
   ];
@@ -201,6 +201,7 @@ test("a preset's scripts come with its file, ask once the chat uses it, and chan
   await sendMessage(page, "A fox?");
   await log.locator("em").getByText("Run.", { exact: true }).waitFor();
   await log.getByText("A fox — red.", { exact: true }).waitFor();
+  expect(await log.getByText(".plan").count()).toBe(0);
   await sendMessage(page, "And now?");
   await expect.poll(() => llm.chats.length).toBe(2);
   expect(llm.chats[1]!.json!.messages).toMatchObject([
