@@ -561,6 +561,23 @@ test("a draft doesn't overwrite what was changed elsewhere in the meantime", asy
   await context.close();
 });
 
+test("an edit is there again after another chat was opened", async () => {
+  const { page, context } = await openPage(browser, app.url);
+  await page.goto(`${app.url}/c/c1`);
+  await act(page, 0, "Edit");
+  const field = page.locator(".message textarea");
+  await field.fill("Where were you?");
+  const open = (title: string) => page.getByRole("list", { name: "Chats" }).getByRole("link", { name: title }).click();
+  await open("Tool");
+  await field.waitFor({ state: "detached" });
+  await open("Forest");
+  await act(page, 0, "Edit");
+  await expect.poll(() => field.inputValue()).toBe("Where were you?");
+  await notice(page).getByText("Restored what you typed.").waitFor();
+  await notice(page).getByRole("button", { name: "Discard" }).click();
+  await context.close();
+});
+
 test("an image prompt that was typed isn't described again, and the model isn't asked", async () => {
   const { page, context } = await openPage(browser, app.url);
   await page.goto(`${app.url}/c/c1`);

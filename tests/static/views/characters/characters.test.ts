@@ -36,6 +36,15 @@ test("the gallery lists characters by name, searches while typing, and filters b
   const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
   await ui.page.getByRole("link", { name: "Fox" }).waitFor();
   await expect.poll(() => cards.allInnerTexts()).toEqual(["Ada", "Fox", "Mira"]);
+  // The pointer changes nothing but the name's line.
+  await ui.page.getByRole("link", { name: "Fox" }).hover();
+  await expect.poll(() =>
+    cards.nth(1).locator(".tile-name").evaluate((name) => getComputedStyle(name).textDecorationLine)
+  )
+    .toBe("underline");
+  const opacities = () =>
+    cards.nth(1).locator("*").evaluateAll((all) => all.map((each) => getComputedStyle(each).opacity));
+  await expect.poll(async () => new Set(await opacities())).toEqual(new Set(["1"]));
   await ui.page.getByLabel("Search characters").fill("fo");
   await eventually(() => cards.count(), (count) => count === 1);
   await expect.poll(() => ui.api.seen("GET", "/api/characters").at(-1)!.query.get("q")).toBe("fo");

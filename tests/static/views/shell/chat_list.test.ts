@@ -74,6 +74,17 @@ test.each(WIDTHS)("a chat's name has its line to itself, and the time is below i
   expect(isBelow).toBe(true);
 });
 
+test("a branch has its mark beside its name, also for screen readers", async () => {
+  const prepare = (api: FakeApi) => {
+    api.addConversation("c1", "Forest", [{ role: "user", content: "Hello" }]);
+    Object.assign(api.addConversation("c2", "Clearing", [{ role: "user", content: "Hi" }]), { is_branch: true });
+  };
+  await using ui = await bench.open("/new", { prepare });
+  const list = ui.page.getByRole("list", { name: "Chats" });
+  await list.getByRole("link", { name: "Clearing" }).getByRole("img", { name: "Branch", exact: true }).waitFor();
+  await expect.poll(() => list.getByRole("link", { name: "Forest" }).getByRole("img").count()).toBe(0);
+});
+
 test("collapses a folder, and keeps it collapsed after a reload", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const folder = ui.page.getByRole("button", { name: "Work" });
