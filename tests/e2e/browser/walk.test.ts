@@ -271,7 +271,7 @@ test.each(
   const look = async (name: string) => {
     const isSideways = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     expect(isSideways, `${name} is wider than the page`).toBe(false);
-    if (device === PHONE) expect(await findSmallTargets(page), name).toEqual([]);
+    if (device === PHONE) await expect.poll(() => findSmallTargets(page), { message: name }).toEqual([]);
     const problems = await findAxeProblemsInBothSchemes(page, async (colorScheme) => {
       if (SCREENSHOTS === undefined) return;
       await page.waitForFunction(() =>

@@ -23,7 +23,7 @@ test.each(WIDTHS)(
       await page.getByRole("button", { name, exact: true }).click();
       const close = page.locator("dialog, aside").getByRole("button", { name: "Close" });
       await close.waitFor();
-      expect(await findAxeProblemsInBothSchemes(page), name).toEqual([]);
+      await expect.poll(() => findAxeProblemsInBothSchemes(page), { message: name }).toEqual([]);
       await close.click();
     }
     await page.getByRole("button", { name: "Sample menu" }).click();

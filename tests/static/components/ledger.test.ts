@@ -43,7 +43,7 @@ test("the pages of a character, a preset and a lorebook say what Parlor doesn't 
       await ledger.locator("summary").click();
       await ledger.getByRole("listitem").getByText(list).waitFor();
     }
-    expect(await findAxeProblems(page), path).toEqual([]);
+    await expect.poll(() => findAxeProblems(page), { message: path }).toEqual([]);
     if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/ledger-${locale}.png`, fullPage: true });
     expect(errors).toEqual([]);
     await context.close();

@@ -27,7 +27,7 @@ async function look(page: Page, name: string): Promise<void> {
     await page.setViewportSize(width === "narrow" ? { width: 390, height: 844 } : { width: 1280, height: 800 });
     const measure = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     await expect.poll(measure).toBe(0);
-    expect(await findAxeProblems(page), `${name} ${width}`).toEqual([]);
+    await expect.poll(() => findAxeProblems(page), { message: `${name} ${width}` }).toEqual([]);
     if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/visible-${name}-${width}.png`, fullPage: true });
   }
 }

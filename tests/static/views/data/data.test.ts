@@ -26,7 +26,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
     const look = async (name: string) => {
       expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), name).toBe(false);
-      expect(await findAxeProblems(page), name).toEqual([]);
+      await expect.poll(() => findAxeProblems(page), { message: name }).toEqual([]);
       if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/upkeep-${name}-${colorScheme}.png` });
     };
     await page.goto(`${app.url}/settings/data`);

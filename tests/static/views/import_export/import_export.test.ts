@@ -38,7 +38,7 @@ async function choose(page: Page, ...files: { name: string; mimeType: string; bu
 /** Checks that a screen fits and is accessible, and takes a screenshot for review. */
 async function look(page: Page, name: string): Promise<void> {
   expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), name).toBe(false);
-  expect(await findAxeProblems(page), name).toEqual([]);
+  await expect.poll(() => findAxeProblems(page), { message: name }).toEqual([]);
   if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/moving-${name}.png` });
 }
 

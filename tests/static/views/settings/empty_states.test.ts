@@ -37,7 +37,7 @@ test("every empty screen has its next step, once", async () => {
     );
     await step.waitFor();
     expect(await step.count(), path).toBe(1);
-    expect(await findAxeProblems(page), path).toEqual([]);
+    await expect.poll(() => findAxeProblems(page), { message: path }).toEqual([]);
   }
   await page.goto(`${app.url}/search?q=nowhere`);
   await page.getByRole("button", { name: "Clear search" }).click();

@@ -22,7 +22,7 @@ test.each(
   try {
     const { page, errors, foreign, context } = await openPage(browser, app.url, { ...device, colorScheme });
     const look = async (name: string) => {
-      expect(await findAxeProblems(page), name).toEqual([]);
+      await expect.poll(() => findAxeProblems(page), { message: name }).toEqual([]);
       if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/welcome-${name}-${colorScheme}.png` });
     };
     await page.goto(app.url);
