@@ -34,8 +34,6 @@ beforeEach(async () => {
   llm = await openFakeLlm({ personality: "llama.cpp", switches: { manual: "on" } });
   dataDir = await Deno.makeTempDir({ prefix: "parlor-restarts-" });
   server = await startChildServer({ dataDir });
-  // Every call is counted.
-  await server.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
   await connectModel(server, llm.url);
 });
 afterEach(async () => {

@@ -24,7 +24,6 @@ beforeAll(async () => {
   server = await startChildServer({ dataDir, args: ["--discover-hosts", "127.0.0.1:9"] });
   await connectModel(server, llm.url);
   await server.json("POST", "/api/setup/complete");
-  await server.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
   context = await browser.newContext({ locale: "en-US" });
   context.setDefaultTimeout(PATIENCE_MS);
   // A browser without a window shows all of its pages.

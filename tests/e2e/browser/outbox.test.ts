@@ -28,7 +28,6 @@ beforeAll(async () => {
   port = new URL(server.url).port;
   await connectModel(server, llm.url);
   await server.json("POST", "/api/setup/complete");
-  await server.json("PATCH", "/api/settings", { auto_title: false });
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();

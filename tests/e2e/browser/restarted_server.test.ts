@@ -29,7 +29,6 @@ beforeAll(async () => {
   port = new URL(server.url).port;
   await connectModel(server, llm.url);
   await server.json("POST", "/api/setup/complete");
-  await server.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
 });
 afterAll(async () => {
   await browser.close();

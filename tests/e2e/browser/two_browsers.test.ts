@@ -39,7 +39,6 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
   try {
     await using server = await startChildServer({ dataDir });
     await connectModel(server, llm.url);
-    await server.json("PATCH", "/api/settings", { auto_title: false });
     await server.json("PUT", C1, {
       title: "Shared",
       messages: [

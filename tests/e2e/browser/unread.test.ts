@@ -20,7 +20,6 @@ beforeAll(async () => {
   server = await startChildServer({ dataDir, args: ["--discover-hosts", "127.0.0.1:9"] });
   await connectModel(server, llm.url);
   await server.json("POST", "/api/setup/complete");
-  await server.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
 });
 afterAll(async () => {
   await browser.close();

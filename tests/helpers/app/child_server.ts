@@ -46,9 +46,13 @@ export interface ChildServer extends AsyncDisposable {
   json<T>(method: string, path: string, body?: unknown): Promise<T>;
 }
 
-/** Connects a server to a double of a model server, and makes that its active connection. */
+/**
+ * Connects a server to a double of a model server, and makes that its active connection. The model is called for replies
+ * alone: a title would be asked for a second after a reply, in the middle of the next step on a slow machine.
+ */
 export async function connectModel(server: Pick<ChildServer, "json">, url: string): Promise<void> {
   const connection = { id: "double", name: "Double", kind: "openai", base_url: url, model: "fake-model" };
+  await server.json("PATCH", "/api/settings", { auto_title: false, auto_summary: false });
   await server.json("PUT", "/api/connections", connection);
   await server.json("POST", "/api/connections/double/activate");
 }

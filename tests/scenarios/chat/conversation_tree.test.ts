@@ -28,11 +28,16 @@ const DONE = [
   "during a reply",
 ];
 
-/** Activates a connection to the fake. */
+/** Activates a connection to the fake, which is called for replies alone: titles would come in the middle of a step. */
 async function connect({ request }: WalkedServer, llm: FakeLlm): Promise<void> {
   const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
-  for (const [method, path, body] of [["PUT", "", connection], ["POST", "/double/activate", undefined]] as const) {
-    const answer = await request(method, `/api/connections${path}`, body);
+  const requests: [method: string, path: string, body?: unknown][] = [
+    ["PATCH", "/api/settings", { auto_title: false, auto_summary: false }],
+    ["PUT", "/api/connections", connection],
+    ["POST", "/api/connections/double/activate"],
+  ];
+  for (const [method, path, body] of requests) {
+    const answer = await request(method, path, body);
     if (!answer.ok) throw new Error(await answer.text());
     await answer.body?.cancel();
   }
