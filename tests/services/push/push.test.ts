@@ -380,13 +380,13 @@ test.each([
 });
 
 test("a notification isn't retried once someone has looked", async () => {
-  const push = openPush([50]);
+  const push = openPush([1_000]);
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
   busy = { status: 503 };
   push.replyCompleted({ conversationId: "c1" });
   await until(() => received.length === 1, "the push service is called");
   push.recordPresence("d1", page("page1", true));
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
   expect(received).toHaveLength(1);
   await push.close();
 });
