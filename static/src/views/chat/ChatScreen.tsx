@@ -1,11 +1,12 @@
 /** One conversation: header, messages, composer. */
 import { effect } from "@preact/signals";
-import { useEffect, useLayoutEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import { EmptyState, Notice } from "../../components/Notice.tsx";
 import { useTitle } from "../../components/hooks.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
+import type { ReplyStream } from "../../state/chat/reply_stream.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ChatHeader, ModelButton, useExpressionPosition } from "./ChatHeader.tsx";
@@ -212,17 +213,25 @@ function Welcome({ chat }: { chat: OpenChat }) {
 function useAutoSpeak(chat: OpenChat): void {
   const { speaking, preferences } = useStore();
   const run = chat.replies.run.value;
+  const areSettingsKnown = preferences.settings.value !== undefined;
+  const lastRead = useRef<ReplyStream | undefined>(undefined);
   useEffect(() => {
-    if (run) run.isHeard = () => speaking.isHandsFree || speaking.now.peek() !== undefined;
+    if (!run) return;
+    run.isHeard = () => speaking.isHandsFree || speaking.now.peek() !== undefined;
     // The reply that is being read is about to be rewritten.
-    if (run?.text.peek() === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
-    if (!run?.isAskedHere || !(speaking.isHandsFree || preferences.settings.peek()?.auto_speak)) return;
+    if (run.joinedText === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
+  }, [run]);
+  // A reply may begin before the settings are known, and before this runs: all that comes after its start is read.
+  useEffect(() => {
+    if (!run?.isAskedHere || run === lastRead.current) return;
+    if (!speaking.isHandsFree && !preferences.settings.peek()?.auto_speak) return;
+    lastRead.current = run;
     const { items, places } = chat.pages;
     const previous = items.peek()[(places.peek().get(run.messageId) ?? 0) - 1];
     // In a group, a character is heard to the end before the next one.
-    if (previous?.role === "assistant") void speaking.readNext(chat, run.messageId, run.text.peek());
-    else void speaking.readMessage(chat, run.messageId, run.text.peek());
-  }, [run]);
+    if (previous?.role === "assistant") void speaking.readNext(chat, run.messageId, run.joinedText);
+    else void speaking.readMessage(chat, run.messageId, run.joinedText);
+  }, [run, areSettingsKnown]);
   useEffect(() => () => speaking.stop(), []);
 }
 

@@ -256,6 +256,30 @@ test("stops reading a regenerated reply, and reads a continued one from there", 
   await third.finish();
 }, 180_000);
 
+test("reads a reply from its beginning that starts before the page knows the settings", async () => {
+  await using bench = await openBench();
+  await bench.app.patch("/api/settings", { auto_speak: true });
+  const { page } = await bench.open();
+  const asked = Promise.withResolvers<void>();
+  const known = Promise.withResolvers<void>();
+  await page.route("**/api/settings", async (route) => {
+    asked.resolve();
+    await known.promise;
+    await route.continue();
+  });
+  await page.reload();
+  await asked.promise;
+  await sendMessage(page, "Hello");
+  const call = await bench.llm.nextCall();
+  await call.emit("One is here. Two");
+  await page.locator(".reply").getByText("One is here.").waitFor();
+  known.resolve();
+  await eventually(bench.spoken, (all) => all.length > 0);
+  await call.emit(" is here.");
+  await call.finish();
+  await expect.poll(bench.spoken).toEqual([["joe", "One is here."], ["joe", "Two is here."]]);
+});
+
 test("asks for a click where the browser requires one before sound", async () => {
   await using bench = await openBench();
   const { page } = await bench.open();
