@@ -82,7 +82,7 @@ const EVIDENCE: Record<string, readonly (readonly [file: string, text: string])[
     [SCRIPTS, "changes what is shown and edited"],
   ],
   "Style sheets in a script's": [
-    ["static/markdown/html_tags.test.ts", "of %j, without style sheets, %j is left"],
+    ["static/state/chat/regex_display.test.ts", "of %j, without style sheets, %j is left"],
     ["static/views/regex_scripts/regex_scripts.test.ts", "a preset's scripts come with its file, ask once"],
   ],
   "A quick reply replaces": [

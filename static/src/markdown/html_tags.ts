@@ -154,29 +154,3 @@ export function stripTags(text: string): string {
   }
   return result + text.slice(from);
 }
-
-const STYLE_OR_FENCE = /<style(?=[\s>])[^<>]*>|^ {0,3}(`{3,}|~{3,})/gim;
-const STYLE_END = /<\/style\s*>/gi;
-
-/** Removes style sheets, which regex scripts for SillyTavern write beside their HTML. Those in code blocks stay. */
-export function dropStyleSheets(text: string): string {
-  let result = "";
-  let from = 0;
-  STYLE_OR_FENCE.lastIndex = 0;
-  for (let match; (match = STYLE_OR_FENCE.exec(text)) !== null;) {
-    const fence = match[1];
-    if (fence !== undefined) {
-      // To the fence that closes the block, or to the end.
-      const close = new RegExp(`^ {0,3}${fence}${fence[0]}*[ \\t]*$`, "gm");
-      close.lastIndex = STYLE_OR_FENCE.lastIndex;
-      if (close.exec(text) === null) break;
-      STYLE_OR_FENCE.lastIndex = close.lastIndex;
-      continue;
-    }
-    STYLE_END.lastIndex = match.index;
-    if (!STYLE_END.test(text)) break;
-    result += text.slice(from, match.index);
-    from = STYLE_OR_FENCE.lastIndex = STYLE_END.lastIndex;
-  }
-  return result + text.slice(from);
-}

@@ -3,7 +3,6 @@ import { signal } from "@preact/signals";
 import { type RegexScriptApi, regexScriptApi, type ScriptedText } from "../../api/regex_scripts.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { AttachedRegexScripts, Message } from "../../api/types.ts";
-import { dropStyleSheets } from "../../markdown/html_tags.ts";
 import { LatestRead } from "../app/latest_read.ts";
 import { getContentText, splitReasoning } from "./message_text.ts";
 import type { OpenChat } from "./open_chat.ts";
@@ -161,4 +160,30 @@ function splitTexts(texts: readonly ScriptedText[]): ScriptedText[][] {
     parts.at(-1)!.push(text);
   }
   return parts;
+}
+
+const STYLE_OR_FENCE = /<style(?=[\s>])[^<>]*>|^ {0,3}(`{3,}|~{3,})/gim;
+const STYLE_END = /<\/style\s*>/gi;
+
+/** Removes style sheets, which regex scripts for SillyTavern write beside their HTML. Those in code blocks stay. */
+export function dropStyleSheets(text: string): string {
+  let result = "";
+  let from = 0;
+  STYLE_OR_FENCE.lastIndex = 0;
+  for (let match; (match = STYLE_OR_FENCE.exec(text)) !== null;) {
+    const fence = match[1];
+    if (fence !== undefined) {
+      // To the fence that closes the block, or to the end.
+      const close = new RegExp(`^ {0,3}${fence}${fence[0]}*[ \\t]*$`, "gm");
+      close.lastIndex = STYLE_OR_FENCE.lastIndex;
+      if (close.exec(text) === null) break;
+      STYLE_OR_FENCE.lastIndex = close.lastIndex;
+      continue;
+    }
+    STYLE_END.lastIndex = match.index;
+    if (!STYLE_END.test(text)) break;
+    result += text.slice(from, match.index);
+    from = STYLE_OR_FENCE.lastIndex = STYLE_END.lastIndex;
+  }
+  return result + text.slice(from);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dropStyleSheets } from "../../../static/src/markdown/html_tags.ts";
+import { dropStyleSheets } from "../../../../static/src/state/chat/regex_display.ts";
 
 test.each([
   ["<style>\n.a { color: red }\n</style>\n<div>Mira</div>", "\n<div>Mira</div>"],
