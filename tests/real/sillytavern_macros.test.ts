@@ -50,8 +50,11 @@ describe.skipIf(INSTALLED === undefined)("with the page of the real SillyTavern"
     browser = await openBrowser();
     await writeTavernSettings(tavern, "http://127.0.0.1:9");
     page = await openTavernPage(tavern, browser);
-    await page.evaluate(SELECT);
-    await page.waitForFunction(HAS_GREETING, undefined, { timeout: SLOW_MS });
+    // SillyTavern ignores a choice while it's saving or still loading.
+    do {
+      await page.evaluate(SELECT);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    } while (!await page.evaluate(HAS_GREETING));
     const [contextTokens, promptTokens] = (await askPage(["{{maxContext}}", "{{maxPrompt}}"])).map(Number);
     sizes = { contextTokens: contextTokens!, promptTokens: promptTokens! };
   }, SLOW_MS);
