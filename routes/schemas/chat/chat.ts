@@ -252,7 +252,7 @@ const Preview = z.object({
   }).openapi({ description: "Messages at the start of the conversation that don't fit, and other omitted parts" }),
   documents: z.array(SentDocumentSchema).openapi({ description: "The parts of each document that would be sent" }),
   memories: z.array(z.object({ id: Id, text: z.string(), tokens: z.number().int() })).openapi({
-    description: "Notes that would be sent, in order",
+    description: "Memories that would be sent, in order",
   }),
   memories_left_out: z.array(Id).openapi({ description: "Memories that exceed the memories' share of the context" }),
   tools: z.array(z.object({ name: z.string(), server_id: z.string(), server_name: z.string(), tool_name: z.string() }))

@@ -47,8 +47,8 @@ export interface ChildServer extends AsyncDisposable {
 }
 
 /**
- * Connects a server to a double of a model server, and makes that its active connection. The model is called for replies
- * alone: a title would be asked for a second after a reply, in the middle of the next step on a slow machine.
+ * Connects a server to a double of a model server, and makes that its active connection. Titles and summaries are off:
+ * they are requested a second after a reply, which on a slow machine is in the middle of the next step.
  */
 export async function connectModel(server: Pick<ChildServer, "json">, url: string): Promise<void> {
   const connection = { id: "double", name: "Double", kind: "openai", base_url: url, model: "fake-model" };

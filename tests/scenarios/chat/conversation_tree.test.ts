@@ -28,7 +28,7 @@ const DONE = [
   "during a reply",
 ];
 
-/** Activates a connection to the fake, which is called for replies alone: titles would come in the middle of a step. */
+/** Activates a connection to the fake. Titles and summaries are off, so that it is called only for replies. */
 async function connect({ request }: WalkedServer, llm: FakeLlm): Promise<void> {
   const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
   const requests: [method: string, path: string, body?: unknown][] = [

@@ -36,7 +36,7 @@ test.each(WIDTHS)("the title opens a menu of what can be done with the chat (%s)
   const panels = width === "narrow" ? ["Search in this chat", files, "Chat options"] : [files];
   await eventually(() => items.allInnerTexts(), (all) => all.length > 0);
   await expect.poll(() => items.allInnerTexts()).toEqual([...shown, ...panels, ...more, "Delete"]);
-  // One glyph has one meaning, in the menu and beside it.
+  // No glyph stands for two actions, in the menu or around it.
   const glyphs = await page.evaluate(() =>
     [...document.querySelectorAll("[role=menuitem], .chat-head .icon-button, .composer .icon-button")].flatMap(
       (control) => {

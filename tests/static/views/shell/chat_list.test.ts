@@ -74,7 +74,7 @@ test.each(WIDTHS)("a chat's name has its line to itself, and the time is below i
   expect(isBelow).toBe(true);
 });
 
-test("a branch has its mark beside its name, also for screen readers", async () => {
+test("a branch is marked next to its name, with a label for screen readers", async () => {
   const prepare = (api: FakeApi) => {
     api.addConversation("c1", "Forest", [{ role: "user", content: "Hello" }]);
     Object.assign(api.addConversation("c2", "Clearing", [{ role: "user", content: "Hi" }]), { is_branch: true });
