@@ -6,6 +6,8 @@ import { openListener } from "../../../routes/server/listener.ts";
 import { createLog } from "../../../services/log.ts";
 
 if (import.meta.main) {
+  // As the server does. The runtime's first use of signals needs descriptors, and it panics when there are none.
+  Deno.addSignalListener("SIGTERM", () => Deno.exit(0));
   if (Deno.args[0] === "without") {
     const internals: object = Reflect.get(Deno, Reflect.get(Deno, "internal"));
     if (!Reflect.deleteProperty(internals, "serveHttpOnConnection")) throw new Error("Can't take out the function");

@@ -57,7 +57,11 @@ async function startListenerChild(options: { descriptors?: number; servesConnect
     /** Everything it wrote to stderr, at its end. */
     errors,
     async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
+      try {
+        child.kill("SIGKILL");
+      } catch {
+        throw new Error(`The listener ended by itself: ${await errors}`);
+      }
       await child.status;
       await output.cancel();
     },
