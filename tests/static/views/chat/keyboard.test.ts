@@ -121,6 +121,7 @@ test("the focus returns from the edit of a message to where it came from", async
   const { page } = ui;
   const message = page.getByLabel("Message", { exact: true });
   const edited = page.getByLabel("Message text");
+  await page.locator(".user-message").waitFor(); // The composer is there before the messages.
   await message.press("ArrowUp");
   await edited.press("Escape");
   await expect.poll(() => message.evaluate((field) => field === document.activeElement)).toBe(true);
