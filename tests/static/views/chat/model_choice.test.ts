@@ -185,8 +185,10 @@ test("details of a reply name the connection, the limit, and what was left out a
   await page.locator(".reply").getByRole("button", { name: "Message actions" }).click();
   await page.getByRole("menuitem", { name: "Details" }).click();
   const details = page.getByRole("dialog", { name: "Details" });
-  const facts = await details.locator(".facts").innerText();
-  expect(facts.split("\n")).toEqual(expect.arrayContaining(["Cloud", "2,000", "30"]));
+  // The connections may be read after the chat.
+  await expect.poll(async () => (await details.locator(".facts").innerText()).split("\n")).toEqual(
+    expect.arrayContaining(["Cloud", "2,000", "30"]),
+  );
   await details.getByText("min_p (422): Extra inputs are not permitted").waitFor();
   const offered = details.getByRole("region", { name: "Not offered to the model" });
   await offered.getByText("tools: Web: it doesn't answer", { exact: true }).waitFor();
