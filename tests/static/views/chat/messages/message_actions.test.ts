@@ -207,6 +207,7 @@ test("regenerating keeps the previous version, and Alt with an arrow key switche
   const last = message(ui.page, 3);
   await last.locator(".prose", { hasText: "Hello" }).waitFor();
   await last.getByText("2/2").waitFor();
+  await last.getByRole("button", { name: "Regenerate" }).waitFor(); // The version stays until the reply has ended.
   await ui.page.keyboard.press("Alt+ArrowLeft");
   await last.locator(".prose", { hasText: "Second answer" }).waitFor();
   await last.getByText("1/2").waitFor();
@@ -407,12 +408,14 @@ test.each(WIDTHS)("the menu of a message has only what has no button, %s", async
   for (const [n, buttons] of [[2, has.own], [3, has.reply]] as const) {
     const bar = message(page, n).getByRole("group", { name: "Message actions" });
     await openMessageActions(message(page, n));
+    await page.getByRole("menuitem").first().waitFor();
     const items = await page.getByRole("menuitem").allInnerTexts();
     const names = await bar.locator("button").evaluateAll((all) => all.map((button) => button.ariaLabel ?? ""));
     expect(names).toEqual(expect.arrayContaining([...buttons]));
     expect(items.map((item) => item.trim()).filter((item) => names.includes(item))).toEqual([]);
     expect(items.some((item) => item.includes("Read aloud"))).toBe(!names.includes("Read aloud"));
     await page.keyboard.press("Escape");
+    await page.getByRole("menuitem").first().waitFor({ state: "detached" });
   }
 });
 
