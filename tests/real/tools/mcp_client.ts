@@ -13,6 +13,13 @@ const url = Deno.args.at(-1)!;
 const context = JSON.parse(Deno.env.get("MCP_CONFORMANCE_CONTEXT") ?? "{}");
 const { signal } = new AbortController();
 
+// How long each wait is meant to be: on a busy machine it takes longer.
+const { setTimeout } = globalThis;
+globalThis.setTimeout = Object.assign((act: () => void, delayMs?: number) => {
+  console.log(`waits for ${delayMs} ms`);
+  return setTimeout(act, delayMs);
+}, setTimeout);
+
 await using bench = await openMcpBench();
 const { mcp } = bench;
 let signIns = 0;
