@@ -62,6 +62,7 @@ export function openStreamServer(serve: (conn: Deno.Conn) => Promise<void>, opti
     while (isOpen) {
       const conn = await listener.accept().catch(() => undefined); // The client reports a failed handshake.
       if (conn === undefined) continue;
+      if (!isOpen) return conn.close(); // Accepted just before the listener was closed.
       open.add(conn);
       serve(conn).catch(() => {}).finally(() => closeQuietly(conn));
     }

@@ -140,7 +140,10 @@ export async function openFakeHttp(handler: FakeHandler, host = "127.0.0.1", por
   const requests: RecordedRequest[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;
+  let isClosing = false;
   const server: Server = createServer((socket) => {
+    // Accepted just before the listener was closed, which then waits for it.
+    if (isClosing) return void socket.destroy();
     connections++;
     sockets.add(socket);
     socket.setNoDelay(true);
@@ -157,6 +160,7 @@ export async function openFakeHttp(handler: FakeHandler, host = "127.0.0.1", por
     requests,
     connectionCount: () => connections,
     close: async () => {
+      isClosing = true;
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
