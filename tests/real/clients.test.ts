@@ -45,7 +45,7 @@ async function answerWithTools(llm: FakeLlm): Promise<never> {
   }
 }
 
-describe.skipIf(INSTALLED === undefined)("with clients of OpenAI's APIs", { timeout: 300_000 }, () => {
+describe.skipIf(INSTALLED === undefined)("with clients of OpenAI's APIs", { timeout: 900_000 }, () => {
   let at: OpenAiApp;
   let home: string;
   beforeAll(async () => {

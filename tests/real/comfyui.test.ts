@@ -11,7 +11,7 @@ const INSTALLED = realPart("REAL_COMFYUI_DIR", "comfyui.sh");
 /** The port that the search for backends asks. */
 const USUAL_PORT = 8188;
 /** Time limit for a busy machine. */
-const SLOW_MS = 180_000;
+const SLOW_MS = 600_000;
 const CHECKPOINT = "tiny.safetensors";
 const EVENTS = { accept: "text/event-stream" };
 

@@ -23,7 +23,7 @@ const HARDENED = [
   "--add-host",
   "host.docker.internal:host-gateway",
 ];
-const SLOW_MS = 120_000;
+const SLOW_MS = 600_000;
 
 describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { timeout: SLOW_MS }, () => {
   const docker = openDocker(ENGINE!);
@@ -33,7 +33,9 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
   async function start(...args: string[]): Promise<string> {
     await docker.run("rm", "--force", NAME);
     await docker.must("run", "--detach", "--name", NAME, ...HARDENED, "--publish", "127.0.0.1::8787", ...args, IMAGE);
-    await expect.poll(() => docker.must("inspect", "--format", "{{.State.Health.Status}}", NAME), { timeout: 60_000 })
+    await expect.poll(() => docker.must("inspect", "--format", "{{.State.Health.Status}}", NAME), {
+      timeout: SLOW_MS / 2,
+    })
       .toBe("healthy\n");
     const [, port] = /:(\d+)\s/.exec(await docker.must("port", NAME, "8787"))!;
     return `http://localhost:${port}`;
@@ -104,7 +106,9 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
       expect(await docker.must("inspect", "--format", "{{.State.ExitCode}}", NAME)).toBe("0\n");
       const port = new URL(url).port;
       await docker.must("start", NAME);
-      await expect.poll(() => docker.must("inspect", "--format", "{{.State.Health.Status}}", NAME), { timeout: 60_000 })
+      await expect.poll(() => docker.must("inspect", "--format", "{{.State.Health.Status}}", NAME), {
+        timeout: SLOW_MS / 2,
+      })
         .toBe("healthy\n");
       const [, again] = /:(\d+)\s/.exec(await docker.must("port", NAME, "8787"))!;
       expect((await fetch(`http://localhost:${again}/api/conversations`)).status).toBe(401);

@@ -9,7 +9,7 @@ import { realPart } from "./helpers/real_part.ts";
 const INSTALLED = realPart("REAL_OPENAI_DIR", "openai.sh");
 const SCRIPT = fileURLToPath(new URL("tools/openai_client.py", import.meta.url));
 
-describe.skipIf(INSTALLED === undefined)("with OpenAI's client for Python", { timeout: 120_000 }, () => {
+describe.skipIf(INSTALLED === undefined)("with OpenAI's client for Python", { timeout: 600_000 }, () => {
   test("it lists models, chats, streams, stores, sends images, embeds, and is refused with a revoked token", async () => {
     await using at = await openOpenAiApp({ pieces: ["Good ", "day"], embeddings: { vector: [0.5, -1.25] } });
     await saveMira(at);

@@ -7,7 +7,7 @@ import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 
 const INSTALLED = realPart("REAL_SPEECH_DIR", "speech.sh");
 /** Time limit for a busy machine. */
-const SLOW_MS = 300_000;
+const SLOW_MS = 600_000;
 const SENTENCE = "The ferry comes in at nine, and the light on the pier is lit.";
 
 describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout: SLOW_MS }, () => {

@@ -8,7 +8,7 @@ import { realPart } from "./helpers/real_part.ts";
 const INSTALLED = realPart("REAL_TRANSCRIPTION_DIR", "transcription.sh");
 const SPEECH = realPart("REAL_SPEECH_DIR", "speech.sh");
 /** Time limit for a busy machine. */
-const SLOW_MS = 180_000;
+const SLOW_MS = 600_000;
 const SENTENCE = "The quick brown fox jumps over the lazy dog. Tomorrow we will visit the harbor at nine o'clock.";
 
 describe.skipIf(INSTALLED === undefined || SPEECH === undefined)("with a real recognizer", { timeout: SLOW_MS }, () => {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
 /** Time limit of a build. */
-export const BUILD_MS = 180_000;
+export const BUILD_MS = 600_000;
 
 /**
  * Builds it.

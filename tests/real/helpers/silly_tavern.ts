@@ -33,11 +33,12 @@ export async function startSillyTavern(installed: string): Promise<SillyTavern> 
     stderr: "null",
   }).spawn();
   const url = `http://127.0.0.1:${port}`;
-  let isStopped = false;
+  let [isStopped, hasEnded] = [false, false];
+  child.status.then(() => hasEnded = true);
   const stop = async () => {
     if (isStopped) return;
     isStopped = true;
-    child.kill("SIGKILL");
+    if (!hasEnded) child.kill("SIGKILL");
     await child.status;
   };
   const dispose = async () => {

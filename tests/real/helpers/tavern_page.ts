@@ -65,7 +65,7 @@ export async function writeTavernSettings(
 /** Opens the page and waits until it has loaded its characters. */
 export async function openTavernPage(tavern: SillyTavern, browser: Browser): Promise<Page> {
   const page = await browser.newPage();
-  await page.goto(tavern.url);
+  await page.goto(tavern.url, { timeout: READY_MS });
   // SillyTavern's globals aren't known here.
   const isReady = "window.SillyTavern?.getContext?.()?.characters?.length > 0 && !document.getElementById('preloader')";
   await page.waitForFunction(isReady, undefined, { timeout: READY_MS });

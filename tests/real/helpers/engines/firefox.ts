@@ -1,6 +1,6 @@
 /** Firefox as an engine of the flows, driven by WebDriver BiDi. */
 import { type KeyInput, launch } from "puppeteer-core";
-import { PATIENCE_MS } from "../../../helpers/app/patience.ts";
+import { PATIENCE_MS, TEST_MS } from "../../../helpers/app/patience.ts";
 import { type Driver, type Engine, type EngineOptions, RECORDER, SIZES, Tab } from "./engine.ts";
 
 /** Value of `network.cookie.cookieBehavior` that refuses all storage of sites. */
@@ -17,7 +17,7 @@ export async function openFirefox(installed: string, options: EngineOptions = {}
     browser: "firefox",
     executablePath: `${installed}/firefox`,
     headless: true,
-    timeout: PATIENCE_MS,
+    timeout: TEST_MS,
     defaultViewport: null,
     extraPrefsFirefox: {
       "layout.css.prefers-color-scheme.content-override": isDark ? 0 : 1,
