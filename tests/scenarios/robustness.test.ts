@@ -1,6 +1,7 @@
 /** @slow Every JSON route gets hundreds of odd bodies. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isLong } from "../helpers/files/sample.ts";
+import { startChildServer } from "../helpers/app/child_server.ts";
 import { fetchAs } from "../helpers/network/fetch_as.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
@@ -282,26 +283,17 @@ test.skipIf(Deno.build.os === "windows")(
   { tags: ["L06"] },
   async () => {
     const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
-    const main = new URL("../../main.ts", import.meta.url).pathname;
-    const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-prompt", "-A", main, "--port", "0", "--data-dir", dataDir],
-      env: { DENO_NO_UPDATE_CHECK: "1" },
-      stdout: "piped",
-      stderr: "null",
-    }).spawn();
-    const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
     try {
-      const url = /listening on (http:\S+)/.exec((await output.read()).value ?? "")![1]!;
-      const events = await fetch(`${url}/api/events`);
-      const json = { "content-type": "application/json" };
+      await using server = await startChildServer({ dataDir });
+      const events = await server.request("GET", "/api/events");
       const writes = Array.from(
         { length: 50 },
-        (_, i) => fetch(`${url}/api/conversations/c${i}`, { method: "PUT", headers: json, body: '{"messages":[]}' }),
+        (_, i) => server.request("PUT", `/api/conversations/c${i}`, { messages: [] }),
       );
       const first = await Promise.race(writes);
-      child.kill("SIGTERM");
+      const ended = server.kill("SIGTERM");
       expect(await events.text()).toContain(": open");
-      expect((await child.status).code).toBe(0);
+      expect((await ended).code).toBe(0);
       const answers = [
         first,
         ...(await Promise.allSettled(writes)).flatMap((r) => r.status === "fulfilled" ? [r.value] : []),
@@ -314,13 +306,6 @@ test.skipIf(Deno.build.os === "windows")(
       const kept: { id: string }[] = await (await again.get("/api/conversations")).json();
       expect(kept.map(({ id }) => id)).toEqual(expect.arrayContaining([...acknowledged]));
     } finally {
-      try {
-        child.kill("SIGKILL");
-      } catch {
-        // It has ended as expected.
-      }
-      await child.status;
-      await output.cancel();
       await Deno.remove(dataDir, { recursive: true });
     }
   },
