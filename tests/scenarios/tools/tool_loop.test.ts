@@ -378,7 +378,8 @@ test("shows a waiting call on every device and accepts the decision of any", asy
 test("regenerates a reply with tools as a whole, and keeps its calls with the earlier version", async () => {
   tools.set("lookup", () => answerText("found"), { permission: "allow" });
   const { reply } = await askForCall();
-  await (await llm.nextCall()).emit("First.").then(() => undefined);
+  await (await llm.nextCall()).emit("First.");
+  await until(async () => (await messages()).at(-1)!.content === "First.", "the text came");
   await app.post("/api/chat/replies/a1/stop");
   await reply;
   const again = ask(app, 1, { action: "regenerate", context: "server", messages: [], user_message_id: undefined });
