@@ -72,8 +72,10 @@ class Page {
 
 /** Waits until both pages show the server's state. */
 async function agree(pages: Page[], what: string): Promise<void> {
-  const wanted = JSON.stringify(await readConversation(app).catch(() => undefined));
-  await until(() => pages.every(({ shown }) => JSON.stringify(shown) === wanted), `both pages agree on ${what}`);
+  await until(async () => {
+    const wanted = JSON.stringify(await readConversation(app).catch(() => undefined));
+    return pages.every(({ shown }) => JSON.stringify(shown) === wanted);
+  }, `both pages agree on ${what}`);
 }
 
 test("syncs two pages on one conversation: edits, drafts, a running reply, its title, a delete", async () => {
