@@ -88,7 +88,7 @@ test.each(CHANGES.filter((_, n) => isLong() || n % 2 === 0))(
     });
     // What the page starts with is loaded.
     await ui.page.waitForLoadState("load");
-    await eventually(() => ui.hears() && ui.requests.size === 0, Boolean);
+    await eventually(async () => ui.hears() && await ui.isQuiet(), Boolean);
     isCutting = true;
     await (await server.request(method, api, body)).body?.cancel();
     // The text of a deleted chat stands in the sidebar before the page hears of the change.
@@ -106,11 +106,28 @@ async function openOn(origin: string) {
   const watched = await openPage(browser, origin);
   // Files count, too: a screen that is loaded on demand asks for its content once its code is there.
   const requests = new Set<unknown>();
+  let requested = 0;
   let hears = false;
   const isFeed = (url: string) => url.endsWith("/api/events");
-  watched.page.on("request", (request) => !isFeed(request.url()) && requests.add(request));
+  watched.page.on("request", (request) => {
+    if (isFeed(request.url())) return;
+    requests.add(request);
+    requested++;
+  });
   watched.page.on("response", (response) => hears ||= isFeed(response.url()));
   watched.page.on("requestfinished", (request) => requests.delete(request));
   watched.page.on("requestfailed", (request) => requests.delete(request));
-  return { ...watched, requests, hears: () => hears, [Symbol.asyncDispose]: () => watched.context.close() };
+  /** Nothing is asked for, and what came was put to use without asking for more. */
+  const isQuiet = async () => {
+    const before = requested;
+    if (requests.size > 0) return false;
+    await watched.page.evaluate(async () => {
+      for (let turn = 0; turn < 3; turn++) {
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+        await new Promise((resolve) => requestIdleCallback(resolve));
+      }
+    });
+    return requests.size === 0 && requested === before;
+  };
+  return { ...watched, isQuiet, hears: () => hears, [Symbol.asyncDispose]: () => watched.context.close() };
 }

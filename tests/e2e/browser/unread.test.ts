@@ -59,8 +59,12 @@ test("an unread chat has a dot on all devices until it's read on one of them", a
   await other.page.getByRole("log").getByText("Blue and wide", { exact: true }).waitFor();
   await dot(other.page, "Tell me of the sea").waitFor();
   await dot(desk.page, "Tell me of the sea").waitFor();
-  await other.page.keyboard.press("Shift");
-  for (const { page } of [other, desk]) await dot(page, "Tell me of the sea").waitFor({ state: "detached" });
+  // The page may show the chat a moment before it listens.
+  await expect.poll(async () => {
+    await other.page.keyboard.press("Shift");
+    return await dot(other.page, "Tell me of the sea").count();
+  }).toBe(0);
+  await dot(desk.page, "Tell me of the sea").waitFor({ state: "detached" });
   const unread = async () =>
     (await server.json<{ items: { unread: boolean }[] }>("GET", "/api/conversations?view=summary")).items[0]!.unread;
   await eventually(unread, (isUnread) => !isUnread);
