@@ -446,11 +446,12 @@ function readDrafts(page: Page): Promise<string> {
           request.onsuccess = () => (opening.result.close(), resolve(request.result));
         };
       });
-    const key = await read<CryptoKey>("parlor", (each) => each.transaction("keys").objectStore("keys").get("outbox"));
     const rows = await read(
       "parlor.drafts",
       (each) => each.transaction("drafts").objectStore("drafts").getAll(),
     ) as { key: string; sealed: { iv: BufferSource; data: BufferSource } }[];
+    // It's made for the first of them.
+    const key = await read<CryptoKey>("parlor", (each) => each.transaction("keys").objectStore("keys").get("outbox"));
     const texts = await Promise.all(rows.map(async ({ key: name, sealed: { iv, data } }) => {
       const additionalData = new TextEncoder().encode(name);
       return new TextDecoder().decode(await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData }, key, data));
@@ -514,8 +515,9 @@ test("a restored form says so, and Discard, Cancel and Save end it", async () =>
     await notice(page).getByText("Restored what you typed.").waitFor();
     await expect.poll(() => name.inputValue()).toBe("Other");
   };
-  await name.fill("Other");
+  // In this order: what is stored with the name knows of the key.
   await page.getByLabel("API key").fill("SECRET");
+  await name.fill("Other");
   await reopen();
   await notice(page).getByText("aren’t kept").waitFor();
   await expect.poll(() => page.getByLabel("API key").inputValue()).toBe("");
@@ -571,6 +573,7 @@ test("an edit is there again after another chat was opened", async () => {
   await open("Tool");
   await field.waitFor({ state: "detached" });
   await open("Forest");
+  await page.locator(".message").first().getByText("Where are you?").waitFor();
   await act(page, 0, "Edit");
   await expect.poll(() => field.inputValue()).toBe("Where were you?");
   await notice(page).getByText("Restored what you typed.").waitFor();
