@@ -193,6 +193,7 @@ test("on phones Enter breaks the line and the button sends", async () => {
 
 test("saves a draft while it is written, for another device", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByText("Tell me a story").first().waitFor(); // Before, the page doesn't know the draft's version.
   await ui.page.getByLabel("Message", { exact: true }).fill("Half a thought");
   await eventually(() => ui.api.conversations.get("c1")!.draft, (draft) => draft === "Half a thought");
   await expect.poll(() => ui.api.seen("PATCH", /draft$/)[0]!.headers.get("if-match")).toBe('"0"');
