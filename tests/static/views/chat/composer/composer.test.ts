@@ -12,8 +12,11 @@ afterAll(() => bench.close());
 const STORY = [{ role: "user", content: "Tell me a story" }, { role: "assistant", content: "Once upon a time." }];
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-function openStory() {
-  return bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+/** Opens the story, and waits for it: the composer is there before, without the commands that act on messages. */
+async function openStory() {
+  const ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.getByText("Once upon a time.").first().waitFor();
+  return ui;
 }
 
 const box = (page: Page) => page.getByLabel("Message", { exact: true });
@@ -310,6 +313,5 @@ test("typing continues while a reply streams, and stays when it ends", async () 
 test("the composer grows to two fifths of the page and then scrolls", async () => {
   await using ui = await openStory();
   await box(ui.page).fill(Array.from({ length: 80 }, (_, n) => `Line ${n}`).join("\n"));
-  const { height } = (await box(ui.page).boundingBox())!;
-  expect(Math.round(height)).toBe(320);
+  await expect.poll(async () => Math.round((await box(ui.page).boundingBox())!.height)).toBe(320);
 });
