@@ -237,6 +237,7 @@ test("exports the selected chats as one file, and deletes them when Undo is over
   await expect.poll(() => api.seen("POST", "/api/export").map(({ body }) => body)).toEqual([
     { kind: "conversations", ids: ["new", "f1", "f2", "pin", "old"], format: "markdown" },
   ]);
+  await holdToasts(page);
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("5 chats deleted").waitFor();
   await page.getByRole("button", { name: "Close" }).click();

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { useModel } from "../../../../helpers/app/chat_client.ts";
 import { say } from "../../../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
-import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { openChatOptions, PHONE } from "../../../../helpers/browser/ui_page.ts";
 import { openFakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
@@ -57,6 +57,7 @@ test("parts are dropped, kept, switched off and opened where they are shown, and
   const page = await openParts(app);
   const parts = page.locator(".part-costs");
   const head = async () => await (await app.get("/api/conversations/c1?view=head")).json();
+  await holdToasts(page);
 
   await act(page, "Author’s note", "Leave out");
   await parts.getByText("Author’s note").waitFor({ state: "detached" });
