@@ -88,9 +88,10 @@ test("a chat with a character sends its texts, the persona, the lorebooks and th
   ]);
 
   await page.getByRole("button", { name: "Chat options" }).click();
-  const saved = page.waitForResponse((response) => response.request().method() === "PATCH");
   await page.getByLabel("Author’s note", { exact: true }).fill("Rain falls.");
-  await saved;
+  const id = new URL(page.url()).pathname.split("/").at(-1);
+  await expect.poll(async () => (await (await app.get(`/api/conversations/${id}?view=head`)).json()).note)
+    .toMatchObject({ text: "Rain falls." });
   const again = replies(page).last();
   await again.hover();
   await again.getByRole("button", { name: "Regenerate" }).click();
