@@ -290,10 +290,8 @@ test.each(WIDTHS)(
       },
     });
     const { page } = ui;
-    const problems: unknown[] = [];
-    const check = async (where: string) => {
-      problems.push(...(await findAxeProblemsInBothSchemes(page)).map((problem) => ({ where, ...problem })));
-    };
+    const check = (where: string) =>
+      expect.poll(() => findAxeProblemsInBothSchemes(page), { message: where }).toEqual([]);
     await page.locator(".code-keyword").waitFor();
     await page.locator(".formula math").waitFor();
     await check("chat");
@@ -326,7 +324,6 @@ test.each(WIDTHS)(
     await check("search");
     await page.getByRole("button", { name: /^Model:/ }).click();
     await check("model");
-    expect(problems).toEqual([]);
     await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
   },
 );
