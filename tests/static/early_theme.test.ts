@@ -18,7 +18,8 @@ test("the first frame has the theme that was chosen on the device, not that of t
     ]);
   await page.getByLabel("Message", { exact: true }).waitFor();
   const [, light] = await look();
-  await page.evaluate(() => localStorage.setItem("parlor.device", JSON.stringify({ theme: "dark" })));
+  // Not before: the page stores the server's settings as long as it's open.
+  await page.addInitScript(() => localStorage.setItem("parlor.device", JSON.stringify({ theme: "dark" })));
   await page.route("**/assets/app*.js", (route) => route.abort());
   await page.goto(`${ui.api.origin}/new`);
   await page.locator(".boot").waitFor();

@@ -38,6 +38,20 @@ function fill({ people }: FakeApi): void {
 const saved = (ui: Opened) => ui.api.people.characters.get("fox")!.card;
 const isSaved = (ui: Opened) => ui.page.getByRole("status").filter({ hasText: /^Saved$/ }).waitFor();
 
+/** Another device saves the card while the next save is on its way: before it, the page might still read that change. */
+async function changeElsewhereDuringSave(ui: Opened): Promise<void> {
+  let isFirst = true;
+  await ui.page.route("**/api/characters/fox", async (route) => {
+    if (route.request().method() === "PUT" && isFirst) {
+      isFirst = false;
+      const theirs = structuredClone(saved(ui));
+      theirs.data.description = "Theirs.";
+      ui.api.people.save("fox", theirs);
+    }
+    await route.continue();
+  });
+}
+
 test("saves typed text automatically with its base version, and keeps all other fields", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByLabel("Description").fill("A fox who reads maps.");
@@ -73,9 +87,7 @@ test("doesn't overwrite a card that was changed elsewhere: lists the fields and 
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   const description = ui.page.getByLabel("Description");
   await description.waitFor();
-  const theirs = structuredClone(saved(ui));
-  theirs.data.description = "Theirs.";
-  ui.api.people.save("fox", theirs);
+  await changeElsewhereDuringSave(ui);
   await description.fill("Mine.");
   await ui.page.getByText("This card was changed elsewhere").waitFor();
   await ui.page.getByText("Different fields: Description.").waitFor();
@@ -91,9 +103,7 @@ test("doesn't overwrite a card that was changed elsewhere: lists the fields and 
 test("overwrites the other version if the user chooses theirs", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByLabel("Description").waitFor();
-  const theirs = structuredClone(saved(ui));
-  theirs.data.description = "Theirs.";
-  ui.api.people.save("fox", theirs);
+  await changeElsewhereDuringSave(ui);
   await ui.page.getByLabel("Description").fill("Mine.");
   await ui.page.getByRole("button", { name: "Save mine" }).click();
   await eventually(() => saved(ui).data.description, (text) => text === "Mine.");

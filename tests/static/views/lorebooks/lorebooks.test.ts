@@ -233,10 +233,14 @@ test("doesn't overwrite a lorebook that was changed elsewhere, and asks", async 
   const name = page.getByLabel("Name", { exact: true });
   await name.waitFor();
   // During the save, so that the change elsewhere is a conflict.
+  let isFirst = true;
   await page.route("**/api/lorebooks/woods", async (route) => {
-    await app.put("/api/lorebooks/woods", { name: "Theirs", book: { entries: [] } });
+    if (route.request().method() === "PUT" && isFirst) {
+      isFirst = false;
+      await app.put("/api/lorebooks/woods", { name: "Theirs", book: { entries: [] } });
+    }
     await route.continue();
-  }, { times: 1 });
+  });
   await name.fill("Mine");
   await page.getByText("This lorebook was changed elsewhere").waitFor();
   await page.getByText("Different fields: Name, Entries.").waitFor();
