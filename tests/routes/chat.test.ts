@@ -673,7 +673,7 @@ test("stores and sends any text of the model unchanged", { tags: ["U08"] }, asyn
 });
 
 test("returns an error without calling the model if the message can't be stored, and leaves no journal", async () => {
-  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   db.exec("CREATE TRIGGER refusing BEFORE INSERT ON reply BEGIN SELECT RAISE(FAIL, 'refused by a test'); END");
   const refused = await ask(app, 1);
   expect(refused.status).toBe(500);

@@ -311,7 +311,7 @@ test("reports damage of an unreadable conversation instead of returning an empty
   await put("good", { messages: [say("g", "fine")] });
   await put("bad", { messages: [say("b", "broken")] });
   await put("other", { messages: [say("o", "text of another")] });
-  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   db.exec(
     "UPDATE block SET sealed = (SELECT sealed FROM block WHERE conversation_id = 'other') WHERE conversation_id = 'bad'",
   );

@@ -279,7 +279,7 @@ test("a document whose stored properties can't be decrypted is listed as damaged
   const good = await addDocument(app, "good.txt", "Fine");
   const { id } = await addDocument(app, "bad.txt", "Still there");
   const damage = () => {
-    using db = new DatabaseSync(`${app.dataDir}/app.db`);
+    using db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
     db.prepare("UPDATE document_file SET sealed = zeroblob(80) WHERE id = ?").run(id);
     return Promise.resolve();
   };

@@ -211,7 +211,7 @@ test(
     await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
     await bench.run();
     await bench.app.restart(() => {
-      using db = new DatabaseSync(`${bench.app.dataDir}/app.db`);
+      using db = new DatabaseSync(`${bench.app.dataDir}/app.db`, { timeout: 30_000 });
       db.exec("UPDATE setting SET sealed = zeroblob(40) WHERE key = 'tailnet_node'");
       return Promise.resolve();
     });

@@ -179,7 +179,7 @@ test(
     await using app = await openTestApp();
     await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
     await app.restart(() => {
-      using file = new DatabaseSync(`${app.dataDir}/app.db`);
+      using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
       file.exec("UPDATE block SET sealed = zeroblob(64) WHERE id = (SELECT block_id FROM message WHERE mid = 'm500')");
       return Promise.resolve();
     });

@@ -177,7 +177,7 @@ test("fails to open a revision that was moved to another number", { tags: ["K02"
   await put({ messages: [say("m0", "one")] });
   await app.patch("/api/conversations/c1/messages/m0", { content: "two" });
   await app.patch("/api/conversations/c1/messages/m0", { content: "three" });
-  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   db.exec("UPDATE revision SET sealed = (SELECT sealed FROM revision WHERE n = 1) WHERE n = 2");
   db.close();
   expect((await restore(2)).status).toBe(500);

@@ -178,7 +178,7 @@ test(
   async () => {
     await twoTexts();
     await app.put("/api/conversations/c2", { ...await whole(), id: "c2" });
-    const db = new DatabaseSync(`${app.dataDir}/app.db`);
+    const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
     db.exec(
       "UPDATE variant SET sealed = (SELECT sealed FROM variant WHERE conversation_id = 'c1') WHERE conversation_id = 'c2'",
     );
@@ -192,7 +192,7 @@ test("opens versions sealed before schema 3", async () => {
   await twoTexts();
   const key = await loadStorageKey({ dataDir: app.dataDir, sealedDataExists: true });
   const sealer = createSealer(key).forPurpose("conversations");
-  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   const { n, version, sealed } = db.prepare("SELECT n, version, sealed FROM variant").get() as {
     n: number;
     version: number;

@@ -147,7 +147,7 @@ test("generates with the backend that a request names, and with the active one i
 
 test("lists an image whose settings can't be decrypted, and deletes it", async () => {
   const name = await generate({ prompt: "a fox", seed: 1 });
-  using db = new DatabaseSync(`${app.dataDir}/app.db`);
+  using db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   db.exec("UPDATE document SET sealed = zeroblob(64) WHERE kind = 'generated_image'");
   const { items } = await list();
   expect(items).toMatchObject([{ name, prompt: "", error: { code: "unreadable" } }]);

@@ -157,7 +157,7 @@ test("unreadable items are named in the zip, and the rest is exported", async ()
   await using app = await openTestApp();
   await makePrivateChat(app);
   await app.put("/api/conversations/c2", { title: "Whole", messages: [{ id: "w1", role: "user", content: "Hm." }] });
-  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   db.exec("UPDATE block SET sealed = zeroblob(64) WHERE conversation_id = 'c1'");
   db.close();
   await app.restart();

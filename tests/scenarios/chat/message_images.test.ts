@@ -283,7 +283,7 @@ test("an unreadable conversation keeps its images and doesn't affect those of ot
   }
   await (await app.services.conversations()).conversationTrash.remove("c2");
   await app.delete("/api/trash");
-  using db = new DatabaseSync(`${app.dataDir}/app.db`);
+  using db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   db.prepare("UPDATE block SET sealed = zeroblob(100) WHERE conversation_id = 'c1'").run();
   // The daily sweep may have checked the conversation already; a changed one is checked again.
   expect((await app.patch("/api/conversations/c1/draft", { draft: "changed" })).status).toBe(204);

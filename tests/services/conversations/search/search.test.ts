@@ -41,7 +41,7 @@ async function openSearch(app: TestApp, options: { startWorker?: () => Worker; i
 
 /** Runs SQL on the file, as a user could. */
 function tamper(app: TestApp, sql: string): void {
-  using file = new DatabaseSync(`${app.dataDir}/app.db`);
+  using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   file.exec(sql);
 }
 

@@ -60,7 +60,7 @@ test("names an unreadable part of a chat above the messages", async () => {
   await using app = await openTestApp();
   await (await openLong(app)).close();
   await app.restart(() => {
-    using file = new DatabaseSync(`${app.dataDir}/app.db`);
+    using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
     const [, , block] = file.prepare("SELECT id FROM block WHERE conversation_id = 'c1' ORDER BY position DESC").all();
     file.prepare("UPDATE block SET sealed = zeroblob(64) WHERE id = ?").run(block!.id!);
     return Promise.resolve();
