@@ -137,7 +137,7 @@ test("health checks the running server, even over TLS under its public name", as
   expect(await ask(secure.port, ...overTls)).toMatchObject({ code: 0, stderr: "" });
   expect(await ask(plain.port, ...overTls)).toMatchObject({ code: 1, stderr: expect.stringContaining("Can't reach") });
   expect(await ask(9)).toMatchObject({ code: 1, stderr: expect.stringContaining("Can't reach") });
-}, 180_000);
+}, 300_000);
 
 test.skipIf(Deno.build.os === "windows")("a hangup stops the server cleanly", async () => {
   await using folder = await tempFolder();
@@ -145,4 +145,4 @@ test.skipIf(Deno.build.os === "windows")("a hangup stops the server cleanly", as
   await until(() => server.logs.join().includes("SIGHUP stops the server"), "SIGHUP has a listener");
   expect(await server.kill("SIGHUP")).toMatchObject({ success: true, code: 0 });
   expect(server.logs.join("\n")).toContain('"message":"Stopping"');
-}, 120_000);
+});

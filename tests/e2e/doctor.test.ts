@@ -4,6 +4,9 @@ import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { runParlor } from "../helpers/processes/parlor_command.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 
+/** Servers and commands start one after another; on a busy machine each takes up to half a minute. */
+const SEVERAL_STARTS_MS = 10 * 60_000;
+
 /** Log lines of one level, without the level. */
 function linesOf(stdout: string, level: string): string[] {
   return stdout.split("\n").filter((line) => line.startsWith(level)).map((line) => line.slice(9));
@@ -25,7 +28,7 @@ test("doctor finds nothing wrong with a new folder, or with a running server who
   expect(linesOf(after.stdout, "ok").join("\n")).toMatch(
     /database is intact[^]*The server responds[^]*responds in \d+ ms/,
   );
-}, 180_000);
+}, SEVERAL_STARTS_MS);
 
 test("a server behind a proxy on the same machine, as in the guide, is asked and found well", async () => {
   await using folder = await tempFolder();
@@ -39,7 +42,7 @@ test("a server behind a proxy on the same machine, as in the guide, is asked and
   expect([code, stdout.trimEnd().split("\n").at(-1)]).toEqual([0, "No problems found."]);
   // It answers the questions of its operator, too.
   expect(linesOf(stdout, "ok").join("\n")).toMatch(/The server responds[^]*responds in \d+ ms/);
-}, 180_000);
+}, SEVERAL_STARTS_MS);
 
 test("a running server is found and judged by the options that it got as flags and from its environment", async () => {
   await using folder = await tempFolder();
@@ -72,7 +75,7 @@ test("a running server is found and judged by the options that it got as flags a
   expect(next.readyLine).not.toContain("is at");
   await next.kill("SIGTERM");
   await expect(Deno.stat(`${data}/server.json`)).rejects.toThrow(Deno.errors.NotFound);
-}, 180_000);
+}, SEVERAL_STARTS_MS);
 
 test("each problem is printed with its fix, and the exit code is 1", async () => {
   await using folder = await tempFolder();
@@ -128,7 +131,7 @@ test("each problem is printed with its fix, and the exit code is 1", async () =>
   expect(linesOf(damaged.stdout, "problem")).toContainEqual(expect.stringMatching(/damaged/));
   const wrong = await runParlor(["doctor", "--data-dir", data, "--port", "x"]);
   expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining("Bad value for port") });
-}, 180_000);
+}, SEVERAL_STARTS_MS);
 
 test("names without HTTPS, open sign-in and a host without users are reported", async () => {
   await using folder = await tempFolder();
@@ -139,4 +142,4 @@ test("names without HTTPS, open sign-in and a host without users are reported", 
   expect((await doctor("--require-auth", "false")).stdout).toContain("Sign-in is off");
   expect((await doctor("--host", "0.0.0.0")).stdout).toContain("no host name is allowed");
   expect((await doctor("--guard-allow", "10.0.0.0/8")).stdout).toMatch(/^note .* reach 10.0.0.0\/8.*\n +→ /m);
-}, 180_000);
+}, SEVERAL_STARTS_MS);

@@ -3,6 +3,8 @@ import { startChildServer } from "../helpers/app/child_server.ts";
 import { runParlor } from "../helpers/processes/parlor_command.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 
+/** Servers and commands that start, one after another, and what each may take on a busy machine. */
+const [STARTS, START_MS] = [15, 40_000];
 const PASSPHRASE = { PARLOR_BACKUP_PASSPHRASE: "a horse and a battery" };
 
 test(
@@ -65,5 +67,5 @@ test(
     });
     expect(await key(["turn"])).toMatchObject({ code: 1, stderr: expect.stringContaining("parlor key --help") });
   },
-  120_000,
+  STARTS * START_MS,
 );

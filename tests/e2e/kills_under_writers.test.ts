@@ -13,7 +13,7 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test(
   `every acknowledged write exists after each kill: ${KILLS} at random moments, under 20 writers`,
-  { tags: ["D02"], timeout: 60_000 + KILLS.count * 10_000 },
+  { tags: ["D02"], timeout: 120_000 + KILLS.count * 60_000 },
   async () => {
     await using llm = await openFakeLlm({ switches: { words: 30, delay_between: 2 } });
     const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });

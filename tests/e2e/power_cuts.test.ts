@@ -71,7 +71,7 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
     await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(server, writer, log)));
     await server.kill("SIGKILL");
     records = readDiskLog(await Deno.readFile(log));
-  }, 120_000);
+  }, 300_000);
   afterAll(() => home?.[Symbol.asyncDispose]());
 
   async function write(server: ChildServer, writer: number, log: string): Promise<void> {
