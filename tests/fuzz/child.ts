@@ -13,6 +13,8 @@ export interface FuzzOrder {
   seed: number;
   /** CPU time for random inputs. */
   cpuMs: number;
+  /** Time after which the run ends on a machine that is too busy to give the CPU time; twice as long unless set. */
+  wallMs?: number;
   /** Number of the first input. */
   first?: number;
   /** Maximum number of inputs. */
@@ -44,8 +46,6 @@ const MAX_GROWN_BYTES = 32 * 1024 * 1024;
 /** Number of measurements that must all exceed the limit, because a machine may be slow once. */
 const MEASUREMENTS = 4;
 const MAX_FINDINGS = 5;
-/** On a machine that is too busy to give the time, the run ends after this many times its time. */
-const MAX_WALL_FACTOR = 2;
 
 declare const gc: () => void;
 
@@ -101,7 +101,8 @@ async function runAll(target: FuzzTarget, order: FuzzOrder, begin: (input: strin
   if (!isReplay) { for (const [name, make] of Object.entries(target.cases)) await tryInput(`case "${name}"`, make); }
   const cpuMs = () => clock() + (target.cpuElsewhereMs?.() ?? 0);
   const [cpuBegin, wallBegin] = [cpuMs(), performance.now()];
-  const spent = () => Math.max(cpuMs() - cpuBegin, (performance.now() - wallBegin) / MAX_WALL_FACTOR);
+  const wallShare = order.cpuMs / (order.wallMs ?? 2 * order.cpuMs);
+  const spent = () => Math.max(cpuMs() - cpuBegin, (performance.now() - wallBegin) * wallShare);
   const retained = target.retainedBytes ?? retainedBytes;
   let warmBytes: number | undefined;
   const end = order.count === undefined ? Infinity : (order.first ?? 0) + order.count;
