@@ -29,8 +29,14 @@ test.each([
     using connection = await Deno.connect({ hostname: "127.0.0.1", port: app.port });
     await writeAll(connection, head);
     const buffer = new Uint8Array(4096);
-    const count = await connection.read(buffer);
-    const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
+    const decoder = new TextDecoder();
+    let answer = "";
+    // One read may give only its head. The body never comes, so the connection may stay open.
+    while (!answer.includes('"too_large"')) {
+      const count = await connection.read(buffer);
+      if (count === null) break;
+      answer += decoder.decode(buffer.subarray(0, count), { stream: true });
+    }
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
     expect(answer).toContain('"too_large"');
   },
