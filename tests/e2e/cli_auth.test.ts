@@ -178,11 +178,7 @@ test("login starts the browser in BROWSER", async () => {
   );
   const login = startCli(["auth", "login", "--base-url", app.url], home.path, { environment: { BROWSER: browser } });
   const [, url] = await login.told(/^ {2}(http:\S+)$/m);
-  const watcher = Deno.watchFs(home.path);
-  if (!await Deno.stat(`${home.path}/opened`).then(() => true, () => false)) {
-    for await (const event of watcher) if (event.paths.some((path) => path.endsWith("/opened"))) break;
-  } else watcher.close();
-  expect((await Deno.readTextFile(`${home.path}/opened`)).trim()).toBe(url);
+  await expect.poll(() => Deno.readTextFile(`${home.path}/opened`).catch(() => "")).toBe(`${url}\n`);
   await callBack(askedFor(url!), { error: "denied" });
   expect((await login.ended).stderr).toContain("in the browser");
 });
