@@ -7,6 +7,7 @@ import { builtUi } from "../helpers/browser/built_ui.ts";
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
 import { startCli } from "../helpers/processes/cli_child.ts";
 import { sniffImage } from "../../services/attachments/images/image_header.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { openFakeHub } from "../helpers/fakes/fake_hub.ts";
 import { ggufFile } from "../helpers/files/gguf_file.ts";
 import { fixtureImage, makeGif } from "../helpers/files/image_files.ts";
@@ -151,7 +152,7 @@ async function expectGuard(server: ChildServer): Promise<void> {
   expect([answer.status, (await answer.json()).error.code]).toEqual([403, "address_not_allowed"]);
 }
 
-describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeout: 180_000 }, () => {
+describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeout: 600_000 }, () => {
   const executable = `${ROOT}dist/parlor`;
   /** An empty working folder, which is also the temporary folder. */
   let elsewhere: string;
@@ -235,10 +236,17 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
   test.each([["SIGKILL", null], ["SIGTERM", 0]] as const)(
     "%s in the middle of a reply leaves the text that was seen, marked as interrupted",
     async (signal, code) => {
+      // The demo may have written all of its reply before this process has read any of it.
+      await using llm = await openFakeLlm({ switches: { manual: "on" } });
       await using server = await start();
+      const connection = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
+      await server.json("PUT", "/api/connections", connection);
       const id = `cut-${signal}`;
+      const asked = server.request("POST", "/api/chat", { ...demoBody(id), connection_id: connection.id });
+      const call = await llm.nextCall();
+      for (let n = 0; n < 10; n++) await call.emit(`word ${n} `);
       let ended: Promise<Deno.CommandStatus> | undefined;
-      const seen = await readReply(await server.request("POST", "/api/chat", demoBody(id)), ({ steps }) => {
+      const seen = await readReply(await asked, ({ steps }) => {
         if (steps.length >= 8) ended ??= server.kill(signal);
         return false;
       });
@@ -257,6 +265,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
         await again.request("GET", `/api/chat/replies/${id}-a`, undefined, { headers }),
       );
       expect(seen.text + rest.text).toBe(reply!.content);
+      await again.json("DELETE", `/api/connections/${connection.id}`);
       await expectDemoChat(again, `after-${signal}`);
     },
   );

@@ -21,7 +21,7 @@ interface Chunk {
 }
 
 /**
- * Reads a stream to its end, or until the reader has seen enough and leaves.
+ * Reads a stream to its end, or until the reader has seen enough and leaves, whatever else has arrived with that.
  *
  * A connection that is cut, as by the death of the server, is an end like others: `isDone` stays false.
  */
@@ -31,11 +31,14 @@ export async function readReply(answer: Response, isEnough?: (seen: SeenReply) =
     throw new Error(`No stream but ${answer.status} ${type}: ${await answer.text()}`);
   }
   const seen: SeenReply = { text: "", steps: [], isDone: false };
+  let hasEnough = false;
   const parser = createParser({
     onEvent({ id, data }) {
+      if (hasEnough) return;
       if (seen.isDone) throw new Error(`An event behind [DONE]: ${data}`);
       if (data === "[DONE]") seen.isDone = true;
       else take(seen, JSON.parse(data), data, id);
+      hasEnough = isEnough?.(seen) ?? false;
     },
   });
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -44,7 +47,7 @@ export async function readReply(answer: Response, isEnough?: (seen: SeenReply) =
       const { done, value } = await reader.read();
       if (done) break;
       parser.feed(value);
-      if (isEnough?.(seen)) break;
+      if (hasEnough) break;
     }
   } catch (error) {
     if (!(error instanceof TypeError)) throw error; // The error of `fetch` for a broken connection.
