@@ -11,7 +11,7 @@ import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 
 const INSTALLED = realPart("REAL_SPEECH_DIR", "speech.sh");
 /** Time limit for a busy machine. */
-const SLOW_MS = 300_000;
+const SLOW_MS = 600_000;
 const FIRST = "The ferry comes in at nine, and the light on the pier is lit.";
 const SECOND = "Nobody waits for it tonight.";
 
@@ -60,10 +60,12 @@ describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout:
       await call.emit(SECOND.slice("Nobody".length));
       await call.finish();
       await page.getByRole("group", { name: "Reading aloud" }).waitFor({ state: "detached", timeout: SLOW_MS });
-      expect(heard.map(({ name }) => name)).toEqual(["playing", "ended", "playing", "ended"]);
+      // Where the engine is slower than its speech, a sentence halts and plays on.
+      const turns = heard.filter(({ name }, n) => name !== heard[n - 1]?.name);
+      expect(turns.map(({ name }) => name)).toEqual(["playing", "ended", "playing", "ended"]);
       // Some four seconds of speech for the first sentence, whole; two for the second.
-      expect(heard[1]!.atS).toBeGreaterThan(2.5);
-      expect(heard[3]!.atS).toBeGreaterThan(0.8);
+      expect(turns[1]!.atS).toBeGreaterThan(2.5);
+      expect(turns[3]!.atS).toBeGreaterThan(0.8);
       expect(errors).toEqual([]);
       await context.close();
     },

@@ -54,18 +54,9 @@ function makeHeader(dataBytes: number, rateHz = RATE_HZ): Uint8Array<ArrayBuffer
   return header;
 }
 
-/**
- * Joins WAV files of 16-bit mono sound with pauses between them.
- *
- * @param files All of the same sample rate, with a plain header of 44 bytes.
- */
-export function withPauses(
-  files: readonly Uint8Array<ArrayBuffer>[],
-  { beforeS, betweenS, afterS }: { beforeS: number; betweenS: number; afterS: number },
-): Uint8Array<ArrayBuffer> {
-  const rateHz = new DataView(files[0]!.buffer).getUint32(24, true);
-  const silence = (seconds: number) => new Uint8Array(Math.round(seconds * rateHz) * 2);
-  const pieces = files.flatMap((file, i) => [silence(i === 0 ? beforeS : betweenS), file.slice(44)]);
-  const data = joined([...pieces, silence(afterS)]);
+/** Puts silence before a WAV file of 16-bit mono sound. @param file With a plain header of 44 bytes. */
+export function withSilence(file: Uint8Array<ArrayBuffer>, seconds: number): Uint8Array<ArrayBuffer> {
+  const rateHz = new DataView(file.buffer).getUint32(24, true);
+  const data = joined([new Uint8Array(Math.round(seconds * rateHz) * 2), file.slice(44)]);
   return joined([makeHeader(data.length, rateHz), data]);
 }
