@@ -83,7 +83,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
   const ended = Promise.all([child.status, reading]).then(([status]) => status);
   ended.then(({ code }) => ready.reject(new Error(`The server ended with code ${code}; it said:\n${logs.join("\n")}`)));
   endWithRunner(child);
-  const limit = setTimeout(() => child.kill("SIGKILL"), READY_WITHIN_MS);
+  const limit = setTimeout(() => send(child, "SIGKILL"), READY_WITHIN_MS);
   const readyLine = await ready.promise.finally(() => clearTimeout(limit));
   const url = readyLine.slice(readyLine.lastIndexOf(" ") + 1);
 
@@ -94,11 +94,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
     return fetch(url + path, { ...init, method, headers, body: isJson ? JSON.stringify(body) : body });
   };
   const kill: ChildServer["kill"] = async (signal = "SIGKILL") => {
-    try {
-      child.kill(signal);
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // It has ended already.
-    }
+    send(child, signal);
     return await ended;
   };
   return {
@@ -133,8 +129,16 @@ function endWithRunner(child: Deno.ChildProcess): void {
 }
 
 function killAll(): void {
-  for (const child of running) child.kill("SIGKILL");
+  for (const child of running) send(child, "SIGKILL");
   Deno.exit(143);
+}
+
+function send(child: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    child.kill(signal);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // It has ended already.
+  }
 }
 
 /** The environment of this run without settings of Parlor, which would change what is tested. */
