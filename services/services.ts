@@ -44,6 +44,8 @@ export interface ServiceOptions {
   backupPassphrase?: string;
   /** How long to wait after the last reply before titles and summaries are generated; `Infinity` for never. */
   titleIdleMs?: number;
+  /** How long a reply waits at most for each thing that its model server says of itself: its kind, sizes and counts. */
+  modelFactsMs?: number;
   /** Limits of calls to image backends. */
   imageLimits?: Partial<BackendLimits>;
   tailnetTimes?: Partial<NodeTimes>;
@@ -173,9 +175,9 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const counter = await usage();
     const upstream = createUpstreamClient({ ownListeners, meter: metrics, record: counter.record, log });
     onClose(() => upstream.close());
-    const inspector = new ConnectionInspector({ connections, client: upstream, now });
+    const inspector = new ConnectionInspector({ connections, client: upstream, now, maxWaitMs: options.modelFactsMs });
     onClose(() => inspector.close());
-    const contextSizes = new ContextSizes(upstream);
+    const contextSizes = new ContextSizes(upstream, options.modelFactsMs);
     const probes: ServerProbes = new ServerProbes({
       connections,
       client: upstream,
@@ -393,6 +395,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       toolLimits: options.toolLimits,
       push: await push(),
       titleIdleMs: options.titleIdleMs,
+      modelFactsMs: options.modelFactsMs,
     } satisfies ChatDeps;
     return await openChat(core, deps, onClose);
   });

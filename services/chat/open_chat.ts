@@ -69,6 +69,8 @@ export interface ChatDeps extends ConversationServices, LorebookServices {
   toolLimits?: Partial<ToolLimits>;
   /** How long no reply may run before titles and summaries are generated; `Infinity` for never. */
   titleIdleMs: number | undefined;
+  /** How long a reply waits for token counts of its server, for tests. */
+  modelFactsMs: number | undefined;
 }
 
 /** What chat consists of. */
@@ -130,6 +132,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   });
   const { prompts, scenes } = openPrompts({
     upstream,
+    modelFactsMs: deps.modelFactsMs,
     contextSizes,
     ratios,
     now,
@@ -253,6 +256,7 @@ interface PromptServicesDeps extends PromptContextDeps {
   contextSizes: ContextSizes;
   ratios: TokenRatios;
   openDocuments(): Promise<DocumentReader>;
+  modelFactsMs: number | undefined;
 }
 
 /** The services that assemble prompts. */
@@ -262,9 +266,10 @@ interface PromptServices {
 }
 
 /** Creates the services. */
-function openPrompts({ upstream, contextSizes, ratios, openDocuments, ...parts }: PromptServicesDeps): PromptServices {
+function openPrompts(deps: PromptServicesDeps): PromptServices {
+  const { upstream, contextSizes, ratios, openDocuments, modelFactsMs, ...parts } = deps;
   return {
-    prompts: new Prompts(new TokenCounter(upstream, ratios), contextSizes, openDocuments),
+    prompts: new Prompts(new TokenCounter(upstream, ratios, modelFactsMs), contextSizes, openDocuments),
     scenes: new PromptContexts(parts),
   };
 }

@@ -33,8 +33,14 @@ export class ContextSizes {
   /** Sizes in errors of servers. They also limit what the owner or the server says, for as long as it's cached. */
   readonly #refused = new Map<string, { tokens: number; untilMs: number }>();
 
-  constructor(provider: Pick<Provider, "readContextSize" | "chooseContextSize">) {
+  readonly #timeoutMs: number;
+
+  constructor(
+    provider: Pick<Provider, "readContextSize" | "chooseContextSize">,
+    timeoutMs = CONTEXT_SIZE_TIMEOUT_MS,
+  ) {
     this.#provider = provider;
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
@@ -61,7 +67,7 @@ export class ContextSizes {
   async choose(target: UpstreamTarget, model: string, needed: number, most: ContextSize): Promise<ContextSize> {
     const { chooseContextSize } = this.#provider;
     if (!isSetByCalls(target) || chooseContextSize === undefined) return most;
-    const chosen = await chooseContextSize(target, model, needed, AbortSignal.timeout(CONTEXT_SIZE_TIMEOUT_MS)).catch(
+    const chosen = await chooseContextSize(target, model, needed, AbortSignal.timeout(this.#timeoutMs)).catch(
       () => undefined,
     );
     return chosen === undefined ? { ...most, isAssumed: true } : { tokens: chosen, isAssumed: most.isAssumed };
@@ -100,7 +106,7 @@ export class ContextSizes {
     const key = toKey(target, model);
     const known = this.#known.get(key);
     if (known !== undefined && known.untilMs > performance.now()) return known.size;
-    const size = this.#provider.readContextSize(target, model, AbortSignal.timeout(CONTEXT_SIZE_TIMEOUT_MS)).catch(() =>
+    const size = this.#provider.readContextSize(target, model, AbortSignal.timeout(this.#timeoutMs)).catch(() =>
       undefined
     );
     const entry: CachedSize = { size, untilMs: Infinity, isUnknown: false };

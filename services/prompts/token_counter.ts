@@ -40,12 +40,14 @@ const TIMEOUT_MS = 2_000;
 export class TokenCounter {
   readonly #provider: Pick<Provider, "countTokens">;
   readonly #ratios: TokenRatios;
+  readonly #timeoutMs: number;
   /** Oldest first. */
   readonly #known = new Map<string, number>();
 
-  constructor(provider: Pick<Provider, "countTokens">, ratios: TokenRatios) {
+  constructor(provider: Pick<Provider, "countTokens">, ratios: TokenRatios, timeoutMs = TIMEOUT_MS) {
     this.#provider = provider;
     this.#ratios = ratios;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Estimates the tokens of a message without a request. */
@@ -91,7 +93,7 @@ export class TokenCounter {
       chars += text.length;
     }
     if (uncounted.size === 0) return;
-    const limit = AbortSignal.timeout(TIMEOUT_MS);
+    const limit = AbortSignal.timeout(this.#timeoutMs);
     const within = AbortSignal.any([signal, limit]);
     try {
       const counts = await this.#provider.countTokens(target, model, [...uncounted.values()], within);

@@ -234,6 +234,8 @@ export interface ConnectionInspectorDeps {
   connections: Connections;
   client: Pick<UpstreamClient, "identify">;
   now(): number;
+  /** How long a call waits for the identification. */
+  maxWaitMs?: number;
 }
 
 /** Identifies servers and remembers the result with their connections. */
@@ -268,7 +270,8 @@ export class ConnectionInspector {
     const running = this.#running.get(id);
     if (running !== undefined) await running;
     else {
-      const asking = this.#ask(id, AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(MAX_WAIT_MS)]));
+      const { maxWaitMs = MAX_WAIT_MS } = this.#deps;
+      const asking = this.#ask(id, AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(maxWaitMs)]));
       this.#running.set(id, asking);
       await asking.finally(() => this.#running.delete(id));
     }

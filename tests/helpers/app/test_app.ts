@@ -46,6 +46,9 @@ export interface TestAppOptions {
   requestStop?: () => void;
 }
 
+/** How long replies wait for what a double says of itself: more than a busy machine stops a process for. */
+const MODEL_FACTS_MS = 20_000;
+
 /** An address where nothing listens. */
 const NOWHERE = "http://127.0.0.1:9";
 
@@ -147,6 +150,7 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     requestStop: options.requestStop,
     backupPassphrase: options.backupPassphrase,
     titleIdleMs,
+    modelFactsMs: MODEL_FACTS_MS,
     imageLimits,
     tailnetTimes,
     probes,
