@@ -179,7 +179,8 @@ test("a body that is cut off in the middle changes nothing", async () => {
   await connection.closeWrite();
   await connection.readable.pipeTo(new WritableStream()).catch(() => {});
   expect(await bytesOf("/api/attachments/a.png")).toEqual(picture(1));
-  expect(await attachmentFiles(app)).toEqual(before);
+  // The connection may end before the half file is deleted.
+  await expect.poll(() => attachmentFiles(app)).toEqual(before);
 });
 
 test("If-Match guards every change; without it a save overwrites, and only the new file remains", async () => {

@@ -701,6 +701,11 @@ test("a chat is unread after a reply that no client followed to its end, until s
   const left = await ask(app, 2);
   const second = await llm.nextCall();
   await left.body!.cancel();
+  const { replies } = await app.services.chat();
+  await until(
+    () => replies.listRunning().every(({ isFollowed }) => !isFollowed),
+    "the server knows that nobody follows",
+  );
   await second.emit("Unseen");
   await second.finish();
   await until(async () => (await savedMessage(app, "a2"))?.status === "complete", "the reply is saved");

@@ -6,8 +6,10 @@ import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 
 let app: TestApp;
+// Never the same time twice: what was saved within one millisecond has no order.
+let nowMs = Date.now();
 beforeEach(async () => {
-  app = await openTestApp();
+  app = await openTestApp({ now: () => nowMs++ });
 });
 afterEach(() => app[Symbol.asyncDispose]());
 

@@ -4,8 +4,10 @@ import textPreset from "../fixtures/sillytavern/preset_text_completion.json" wit
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;
+// Never the same time twice: what was saved within one millisecond has no order.
+let nowMs = Date.now();
 beforeEach(async () => {
-  app = await openTestApp();
+  app = await openTestApp({ now: () => nowMs++ });
 });
 afterEach(() => app[Symbol.asyncDispose]());
 

@@ -191,7 +191,7 @@ test("changes what is shown and edited", async () => {
   expect(await show(texts, "edit")).toEqual({ texts: ["+a", "+a", "a"], problems: [] });
 });
 
-test("a script that is too slow is switched off, and named", { timeout: 120_000 }, async () => {
+test("a script that is too slow is switched off, and named", { timeout: 300_000 }, async () => {
   await app.put("/api/characters/fox", { name: "Fox" });
   await chat();
   await put("s1", { name: "Slow", find: "/^(?=(x|y|xy|yx|yy)+$)(x|y|xy|yx|yy)+z$/", placement: BOTH });

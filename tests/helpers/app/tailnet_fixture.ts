@@ -20,15 +20,15 @@ export interface WireStatus {
 
 /** Limit of a wait, high enough for a busy machine. */
 const QUICK: Partial<NodeTimes> = {
-  socketMs: 20_000,
+  socketMs: 60_000,
   pollMs: 25,
   watchMs: 200,
-  responseTimeoutMs: 10_000,
+  responseTimeoutMs: 30_000,
   loginMs: 150,
-  certificateMs: 5_000,
+  certificateMs: 60_000,
   certificateAgainMs: 300,
   restartMs: 10,
-  logoutMs: 2_000,
+  logoutMs: 20_000,
   farewellMs: 1,
 };
 

@@ -136,7 +136,7 @@ test.each([
 
 test(
   "doctor names the open addresses and doesn't report that everything is fine",
-  { tags: ["G21"], timeout: 120_000 },
+  { tags: ["G21"], timeout: 300_000 },
   async () => {
     await using app = await openWithoutBypass();
     const doctor = async (...args: string[]) => {

@@ -159,7 +159,7 @@ test("a client that reloads the listed messages has the server's state", async (
     if (!order_changed) expect(stayed).toEqual(before.filter((mid) => stayed.includes(mid)));
     revision = await load();
   }
-}, 120_000);
+}, 300_000);
 
 test("lists the messages that an edit or a switch of versions adds to and removes from the path", async () => {
   await using llm = await openFakeLlm();

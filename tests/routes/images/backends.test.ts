@@ -5,8 +5,10 @@ import { FakeComfy } from "../../helpers/fakes/fake_comfy.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 let app: TestApp;
+// Never the same time twice: what was saved within one millisecond has no order.
+let nowMs = Date.now();
 beforeEach(async () => {
-  app = await openTestApp();
+  app = await openTestApp({ now: () => nowMs++ });
 });
 afterEach(() => app[Symbol.asyncDispose]());
 

@@ -88,7 +88,9 @@ test("the node's name reaches nothing through the main listener, including cerem
 test("the raw access is closed for Parlor and other services from the first moment, and after every restart", {
   tags: ["T01"],
 }, async () => {
-  await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
+  // Long enough that a busy machine doesn't ask for the sign-in twice.
+  const tailnetTimes = { loginMs: 60_000 };
+  await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true }, tailnetTimes });
   const { app, double } = bench;
   await bench.run();
   expect((await double.facts()).servedPorts).toBe(65_535);

@@ -238,11 +238,13 @@ test.each([
 });
 
 test("audio that breaks off also breaks off for the client, and never looks complete", async () => {
-  await using speech = openFakeSpeech({ cutAfterBytes: 300 });
+  const hasBegun = Promise.withResolvers<void>();
+  await using speech = openFakeSpeech({ cutAfterBytes: 300, beforeCut: () => hasBegun.promise });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url });
   const answer = await app.post("/api/tts/speak", { text: "Hello there" });
   expect(answer.status).toBe(200);
+  hasBegun.resolve();
   await expect(answer.arrayBuffer()).rejects.toThrow();
 });
 
