@@ -100,7 +100,7 @@ const START_CPU_SECONDS = 20;
 /** A child is measured after a job if this much time has passed. */
 const REVIEW_MS = 1_000;
 /** How long to wait for the last words of a process that has ended. */
-const LAST_WORDS_MS = 1_000;
+const LAST_WORDS_MS = 5_000;
 /** Share of the memory limit from which a child isn't used again. */
 const WORN_SHARE = 0.5;
 /** Calls of one job that Parlor handles at once. Further ones, or beyond the size of a message, wait in the pipe. */

@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 const KIND: SandboxKind = {
   url: new URL("../../../helpers/processes/sandbox_test_child.ts", import.meta.url),
   maxChildren: 2,
-  maxCpuMs: 500,
+  maxCpuMs: 60_000,
   maxResidentBytes: 256 * MIB,
   maxMessageBytes: 4 * MIB,
   maxOutputBytes: 16 * MIB,
@@ -90,8 +90,12 @@ test.each(EXCESSES)(
   async (what, reason, message) => {
     const sandbox = open();
     const { pid } = await echo(sandbox);
-    const functions = { take: () => {} };
-    const error = await sandbox.run(KIND, { value: { what, arg: String(5 * MIB) }, functions }).catch((error) => error);
+    const job = {
+      value: { what, arg: String(5 * MIB) },
+      functions: { take: () => {} },
+      ...what === "spin" && { maxCpuMs: 500 },
+    };
+    const error = await sandbox.run(KIND, job).catch((error) => error);
     expect(processExists(pid)).toBe(false);
     expect(listChildren()).toEqual([]);
     expect(error).toBeInstanceOf(SandboxFault);
@@ -168,9 +172,14 @@ test("a child without work ends after a while", async () => {
 test("a child that holds much memory after a job is replaced", async () => {
   const sandbox = open({ watchMs: 5 });
   const { pid } = await echo(sandbox);
-  const functions = { measured: async () => void await new Promise((resolve) => setTimeout(resolve, 200)) };
-  await sandbox.run(KIND, { value: { what: "hold", arg: String(150 * MIB) }, functions });
-  expect((await echo(sandbox)).pid).not.toBe(pid);
+  const functions = { measured: async () => void await new Promise((resolve) => setTimeout(resolve, 100)) };
+  const hold = (sizeBytes: number) => sandbox.run(KIND, { value: { what: "hold", arg: String(sizeBytes) }, functions });
+  await hold(150 * MIB);
+  // On a busy machine, it may be measured only during a later job.
+  await expect.poll(async () => {
+    await hold(0);
+    return (await echo(sandbox)).pid;
+  }).not.toBe(pid);
 });
 
 test("children that work end with a Parlor that is killed", { tags: ["J04"] }, async () => {
