@@ -8,6 +8,7 @@ import { WebTools } from "../../../../services/tools/web/web_tools.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
 import { openTestGuard, PRIVATE, PUBLIC, type TestGuard } from "../../../helpers/network/loopback_guard.ts";
 import { openSilentListener } from "../../../helpers/network/loopback_servers.ts";
+import { happened, standingClock } from "../../../helpers/fakes/standing_clock.ts";
 import { type FakeSearxng, openFakeSearxng, searchResult } from "../../../helpers/fakes/fake_searxng.ts";
 
 let app: TestApp;
@@ -251,15 +252,24 @@ test("rejects a page above the limit, even one that grows when it's decompressed
 test("stops reading a page that trickles, and one that takes too much to parse", async () => {
   using web = await openTools({ fetchMs: 200, reader: { ...PAGE_LIMITS.reader, chars: 1_000 } });
   const left = Promise.withResolvers<void>();
+  let isAsked = false;
   serve = () =>
     new Response(
       new ReadableStream({
-        start: (controller) => controller.enqueue(new TextEncoder().encode("<p>slow")),
+        start(controller) {
+          isAsked = true;
+          controller.enqueue(new TextEncoder().encode("<p>slow"));
+        },
         cancel: () => left.resolve(),
       }),
       { headers: { "content-type": "text/html" } },
     );
-  expect(await web.call("read_page", { url: at("/slow") })).toMatchObject({ isError: true });
+  {
+    using clock = standingClock();
+    const call = web.call("read_page", { url: at("/slow") });
+    await happened(() => isAsked);
+    expect(await clock.until(call, 200)).toMatchObject({ isError: true });
+  }
   await left.promise;
   serve = () => html(`<p>${"tea ".repeat(1_000)}</p>`);
   expect(await web.call("read_page", { url: at("/long") })).toMatchObject({ isError: true });
