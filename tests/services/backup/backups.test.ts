@@ -1,4 +1,5 @@
 /** @slow A running server makes, opens and restores some twenty backups. */
+import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { makeBackup } from "../../../services/backup/backup.ts";
 import { AFTER_BACKUP_TIMEOUT_MS, isMounted, runAfterBackup } from "../../../services/backup/backup_settings.ts";
@@ -10,6 +11,7 @@ import { putPicture } from "../../helpers/files/pictures.ts";
 import { recording } from "../../helpers/files/recordings.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
 
 const acceptSetting = () => false;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -333,10 +335,14 @@ test("the command after a backup is stopped with everything it has started after
   expect(AFTER_BACKUP_TIMEOUT_MS).toBe(3_600_000);
   await using home = await tempFolder();
   const script = home.file("after.sh");
-  await Deno.writeTextFile(script, "echo uploading; sleep 600; echo never");
+  const begun = home.file("begun");
+  await Deno.writeTextFile(script, `echo uploading; echo >"${begun}"; sleep 600; echo never`);
+  using clock = standingClock(); // the script may start late
   const signal = new AbortController().signal;
   const ended = runAfterBackup({ command: ["/bin/sh", script], file: home.file("b"), signal, timeoutMs: 500 });
-  await expect(ended).rejects.toMatchObject({
+  ended.catch(() => {});
+  await happened(() => existsSync(begun));
+  await expect(clock.until(ended, 500)).rejects.toMatchObject({
     code: "upstream_timeout",
     message: expect.stringMatching(/was created, but backup_after failed: .*: uploading$/),
   });

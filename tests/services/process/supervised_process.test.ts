@@ -128,6 +128,7 @@ describe.skipIf(Deno.build.os === "windows")("a program with a watcher pipe", ()
     const running = startWatched("/bin/sh", { args: ["-c", "exit 3"], env: {}, outlives: { pipe, waitSeconds: 600 } });
     expect(await running.ended).toMatchObject({ code: 3 });
     await expect.poll(isWaiting).toBe(false);
-    expect(await findProcesses(path)).toEqual([]);
+    // It removes the pipe, and then it ends.
+    await expect.poll(() => findProcesses(path)).toEqual([]);
   });
 });
