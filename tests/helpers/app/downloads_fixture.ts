@@ -41,8 +41,8 @@ export interface ModelBench extends AsyncDisposable {
   files(): Promise<string[]>;
 }
 
-/** Limit of a wait. */
-const QUICK: DownloadLimits = { idleMs: 5_000, retryDelayMs: 5, maxRetryDelayMs: 20, stallMs: 1_500 };
+/** Short waits between attempts, and limits that a busy machine doesn't reach. */
+const QUICK: DownloadLimits = { idleMs: 5_000, retryDelayMs: 5, maxRetryDelayMs: 20, stallMs: 60_000 };
 
 /** Opens a bench. */
 export async function openModelBench(
