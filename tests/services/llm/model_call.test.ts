@@ -197,8 +197,11 @@ test("an endless line ends with one specific error", { tags: ["U04"] }, async ()
 test("a slow first byte isn't limited by the connect timeout", async () => {
   await using llm = await openFakeLlm({ switches: { delay_headers: 1300 } });
   const timeouts = { ...TIMEOUTS, connectMs: 1000 };
-  const answer = await gather(await client.openChatStream(target(llm.url, { timeouts }), ask(), never()));
-  expect(answer).toMatchObject({ text: "Hello", error: undefined });
+  using clock = standingClock();
+  const answering = client.openChatStream(target(llm.url, { timeouts }), ask(), never()).then((stream) =>
+    gather(stream)
+  );
+  expect(await clock.until(answering, 10)).toMatchObject({ text: "Hello", error: undefined });
 });
 
 test("a machine that accepts no connections is unreachable after the connect limit, not after the first-byte limit", async () => {

@@ -7,7 +7,7 @@ import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 function search(port: number) {
   return findServers({
     hosts: ["127.0.0.1"],
-    deadlineMs: 5_000,
+    deadlineMs: 20_000,
     modelPorts: [{ port, as: 8000 }],
     speechPorts: [{ port, isOwn: false }],
     otherPorts: [{ port }],

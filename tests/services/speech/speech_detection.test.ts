@@ -4,7 +4,7 @@ import { openFakeSpeech } from "../../helpers/fakes/fake_speech.ts";
 import { openFakeHttp } from "../../helpers/fakes/llm/fake_llm_http.ts";
 
 /** Long enough for a busy test machine; a server that answers never needs it. */
-const deadlineMs = 5_000;
+const deadlineMs = 20_000;
 
 function find(port: number, isOwn = false) {
   return detectSpeechServers({ hosts: ["127.0.0.1"], ports: [{ port, isOwn }], deadlineMs });

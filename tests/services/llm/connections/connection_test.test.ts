@@ -71,7 +71,7 @@ test.each([6000, 25])(
       error: expect.stringContaining("block this port"),
       advice: expect.stringContaining(`block port ${port}`),
     });
-    expect(await checkReachable(client, here, 2_000, never())).toMatchObject({ isReachable: false });
+    expect(await checkReachable(client, here, 20_000, never())).toMatchObject({ isReachable: false });
   },
 );
 
@@ -152,10 +152,10 @@ test("refuses to test a metadata address", { tags: ["E14"] }, async () => {
 
 test("checks reachability within its limit and counts a refusal as reachable", async () => {
   await using llm = await openFakeLlm({ apiKey: "k" });
-  const refused = await checkReachable(client, target(llm.url), 2_000, never());
+  const refused = await checkReachable(client, target(llm.url), 20_000, never());
   expect(refused).toMatchObject({ isReachable: true, error: expect.stringContaining("status 401") });
   llm.apiKey = undefined;
-  expect(await checkReachable(client, target(llm.url), 2_000, never())).toMatchObject({ isReachable: true });
+  expect(await checkReachable(client, target(llm.url), 20_000, never())).toMatchObject({ isReachable: true });
   const silent = await openFakeHttp(() => {});
   const here = target(`http://127.0.0.1:${silent.port}`);
   expect(await checkReachable(client, here, 50, never())).toMatchObject({ isReachable: false });

@@ -5,7 +5,7 @@ import { openFakeHttp } from "../../../helpers/fakes/llm/fake_llm_http.ts";
 
 const LOOPBACK = ["127.0.0.1"];
 /** Long enough for a busy test machine; a server that answers never needs it. */
-const deadlineMs = 5_000;
+const deadlineMs = 20_000;
 
 interface Case extends FakeLlmOptions {
   as: number;
@@ -155,7 +155,7 @@ test("a port that accepts connections and stays silent ends at the deadline, and
   const silent = await openFakeHttp(() => {});
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const ports = [{ port: silent.port, as: 8080 }, { port: silent.port, as: 5000 }, { port: llm.port, as: 8080 }];
-  const found = await detectServers({ hosts: LOOPBACK, ports, deadlineMs: 2_000 });
+  const found = await detectServers({ hosts: LOOPBACK, ports, deadlineMs: 6_000 });
   expect(found.map((server) => server.software)).toEqual(["llama.cpp"]);
   await Promise.all(silent.requests.map((request) => request.over));
   await silent.close();

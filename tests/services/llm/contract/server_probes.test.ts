@@ -120,7 +120,10 @@ test("a chat uses what was found: no tools, no system message, progress of an un
       return true;
     },
   };
+  await app.patch("/api/settings", { auto_title: false, auto_summary: false });
   await connect();
+  // Its own calls come before those that are counted.
+  await until(async () => (await findConnection()).contracts?.[0] !== undefined, "the server was asked");
   const tested = await app.post("/api/connections/test", { id: "mine", base_url: llm.url });
   expect((await tested.json()).contract.findings).toContainEqual({
     item: "system_message",
