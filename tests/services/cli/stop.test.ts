@@ -7,6 +7,9 @@ import { runParlor } from "../../helpers/processes/parlor_command.ts";
 
 const ignore = () => {};
 
+/** Each command and each server is a start of the whole program. */
+const SLOW_MS = 300_000;
+
 test("parlor stop ends the server of the data folder, also behind a proxy, and says so when none runs", async () => {
   await using folder = await tempFolder();
   const stop = () => runParlor(["stop", "--data-dir", folder.path]);
@@ -18,7 +21,7 @@ test("parlor stop ends the server of the data folder, also behind a proxy, and s
   expect((await server.kill("SIGTERM")).code).toBe(0); // It has ended by itself: the signal finds no process.
   expect(server.logs.join("\n")).toContain("Asked to stop by parlor stop");
   expect(await stop()).toEqual(noneRuns);
-}, 120_000);
+}, SLOW_MS);
 
 test("a killed server isn't running, whatever answers at its address now", async () => {
   await using folder = await tempFolder();
@@ -32,7 +35,7 @@ test("a killed server isn't running, whatever answers at its address now", async
   const said: string[] = [];
   expect(await runStop(testConfig(folder.path), (text) => said.push(text))).toBe(3);
   expect([said, requests]).toEqual([[`No server runs on "${folder.path}"`], 0]);
-}, 120_000);
+}, SLOW_MS);
 
 test("a server that doesn't stop, or doesn't respond, and another program at its address are told apart", async () => {
   await using folder = await tempFolder();
@@ -62,4 +65,4 @@ test("a server that doesn't stop, or doesn't respond, and another program at its
   });
   expect(await stopping).toBe(0);
   expect(said.slice(1)).toEqual([said[0], "The server has stopped"]);
-}, 120_000);
+}, SLOW_MS);

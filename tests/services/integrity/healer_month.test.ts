@@ -47,4 +47,4 @@ test("what a disk damaged on day 3 can be restored on day 30, although seven bac
   const answer = await app.post("/api/data/unreadable/restore", { path: "conversations/pond" });
   expect(await answer.json()).toMatchObject({ from: "backup", made_at: expect.stringMatching(/^2026-03-03/) });
   expect(await (await app.get("/api/conversations/pond")).json()).toEqual(before);
-}, 240_000);
+}, 600_000);

@@ -3,9 +3,12 @@ import { Journal, type JournalBatch, type ReplyJournal } from "../../../../servi
 import { readJournal, removeJournals } from "../../../../services/chat/journal/recovery.ts";
 import { randomBytes } from "../../../../services/crypto/random.ts";
 import { createSealer } from "../../../../services/crypto/sealer.ts";
+import { PATIENCE_MS } from "../../../helpers/app/patience.ts";
 import { fill, smallFileSystem } from "../../../helpers/processes/storage_small_disk.ts";
 
 const sealer = createSealer(randomBytes(32)).forPurpose("journal");
+/** A disk may take seconds to sync. */
+const WAITING = { timeout: PATIENCE_MS };
 const RUNS = [{ messageId: "a1", generation: "g1" }, { messageId: "a2", generation: "g2" }] as const;
 let folder: string;
 let journal: Journal;
@@ -69,7 +72,7 @@ test("syncs the file and its folder within a second of a write, and later writes
   const data = vi.spyOn(Deno.FsFile.prototype, "syncData");
   const names = vi.spyOn(Deno.FsFile.prototype, "sync");
   const counts = () => [data.mock.calls.length, names.mock.calls.length];
-  const wasCalled = async (count: number) => await vi.waitFor(() => expect(data).toHaveBeenCalledTimes(count));
+  const wasCalled = async (count: number) => await vi.waitFor(() => expect(data).toHaveBeenCalledTimes(count), WAITING);
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const { write } = writerOf(RUNS[0]);
@@ -80,7 +83,7 @@ test("syncs the file and its folder within a second of a write, and later writes
     vi.advanceTimersByTime(400);
     vi.useRealTimers();
     await wasCalled(1);
-    await vi.waitFor(() => expect(names).toHaveBeenCalledTimes(1));
+    await vi.waitFor(() => expect(names).toHaveBeenCalledTimes(1), WAITING);
     await Promise.all([...data.mock.results, ...names.mock.results].map(({ value }) => value));
     await new Promise((resolve) => setTimeout(resolve)); // then everything that waited for them has continued
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -46,7 +46,7 @@ function numbersIn(database: Database, sql: string): Set<number> {
 
 test(
   `loses no acknowledged write and splits no unit when killed under load: ${ROUNDS} rounds`,
-  { tags: ["D02"], timeout: 30_000 + ROUNDS.count * 5_000 },
+  { tags: ["D02"], timeout: 60_000 + ROUNDS.count * 10_000 },
   async () => {
     await using folder = await tempFolder();
     const path = folder.file("app.db");
