@@ -186,14 +186,14 @@ test("a reply that its server has lost is continued after its text, once", async
     { role: "user", content: "Tell me about the sea" },
     { role: "assistant", content: "The sea is " },
   ]);
-  const whole = follow();
+  const whole = await follow();
   await again.emit("blue");
   await until(async () => (await readMessage()).content === "The sea is blue", "the new text is there");
   // This call is kept, so it goes on; it's not repeated a second time.
   await restart();
   await again.emit(" and");
   await until(async () => (await readMessage()).content === "The sea is blue and", "the text goes on");
-  await (await whole).body?.cancel();
+  await whole.body?.cancel();
   await server.kill();
   llm.streams.byId.clear();
   server = await startChildServer({ dataDir });

@@ -214,7 +214,7 @@ test("an unreadable book is listed as such, doesn't affect others, and can be re
   await app.put("/api/lorebooks/worse", { name: "Worse", book: BOOK });
   await app.put("/api/lorebooks/good", { name: "Good", book: BOOK });
   await app.restart(() => {
-    const db = new storage.DatabaseSync(`${app.dataDir}/app.db`);
+    const db = new storage.DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
     const flip = (id: string, at: string) =>
       db.exec(`UPDATE document SET sealed = CAST(substr(sealed, 1, ${at}) || x'00' || substr(sealed, ${at} + 2) AS BLOB)
                WHERE kind = 'lorebook' AND id = '${id}'`);

@@ -120,7 +120,7 @@ test(
     await app.restart();
     expect(await filesWithText(app.dataDir, "Needle-in-settings")).toEqual([]);
     const { DatabaseSync } = await import("node:sqlite");
-    using file = new DatabaseSync(`${app.dataDir}/app.db`);
+    using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
     file.exec("PRAGMA busy_timeout = 5000"); // a server that has just started still writes
     file.exec("UPDATE setting SET version = 7 WHERE key = 'owner_settings'");
     expect((await app.get(PATH)).status).toBe(500);

@@ -44,7 +44,7 @@ describe("a data directory with something of every kind", () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     const oldKey = await keyOf(dataDir);
-    const copied = new DatabaseSync(`${dataDir}/app.db`);
+    const copied = new DatabaseSync(`${dataDir}/app.db`, { timeout: 30_000 });
     copied.exec(
       "CREATE TABLE _litestream_seq(id INTEGER PRIMARY KEY, seq INTEGER); INSERT INTO _litestream_seq VALUES(1, 1)",
     );
@@ -106,7 +106,7 @@ describe("a data directory with something of every kind", () => {
   test("an unreadable value stops the rotation without changes, unless it may be dropped", async () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
-    const database = new DatabaseSync(`${dataDir}/app.db`);
+    const database = new DatabaseSync(`${dataDir}/app.db`, { timeout: 30_000 });
     database.exec("UPDATE conversation SET head = zeroblob(80) WHERE id = 'c2'");
     database.close();
     const oldKey = await keyOf(dataDir);

@@ -35,13 +35,13 @@ async function damagePage(app: TestApp, which: "first" | "last"): Promise<void> 
 }
 
 function inDatabase<T>(app: TestApp, work: (database: DatabaseSync) => T): T {
-  using database = new DatabaseSync(`${app.dataDir}/app.db`);
+  using database = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   return work(database);
 }
 
 /** Changes the database as no service does. */
 function change(app: TestApp, sql: string): void {
-  using database = new DatabaseSync(`${app.dataDir}/app.db`);
+  using database = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
   database.exec(`PRAGMA busy_timeout = 5000; ${sql}`);
 }
 
@@ -223,7 +223,7 @@ test("every plain column of every table counts", async () => {
   await using app = await openTestApp();
   await fillHouse(app);
   await app.restart(async () => {
-    using database = new DatabaseSync(`${app.dataDir}/app.db`);
+    using database = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
     database.exec("PRAGMA ignore_check_constraints = ON");
     const manifest = new ManifestCheck(database, createSealer(await Deno.readFile(`${app.dataDir}/storage-key`)));
     const paths = database.prepare("SELECT path FROM manifest WHERE instr(path, '/') > 0").all()

@@ -65,7 +65,7 @@ test("a pass finds every flipped bit in sealed rows and files, and a backup has 
       path: `${dataDir}/app.db`,
       planManifest: (connection) => planManifest(connection, sealer),
     });
-    using database = new DatabaseSync(`${dataDir}/app.db`);
+    using database = new DatabaseSync(`${dataDir}/app.db`, { timeout: 30_000 });
     const places = listPlaces(database);
     expect(new Set(places.map(({ table }) => table)).size).toBeGreaterThan(7);
     for (let n = 0; n < ROW_FLIPS; n++) {
