@@ -171,8 +171,7 @@ test("queued messages are moved with the keyboard and by touch, and sent in thei
   await expect.poll(focused).toBe("Move “Gamma”");
   await other.getByRole("button", { name: "Move “Alpha”", exact: true }).tap();
   const row = other.getByRole("menuitem", { name: "Move down" });
-  await row.waitFor();
-  expect((await row.boundingBox())!.height).toBeGreaterThanOrEqual(44);
+  await expect.poll(async () => (await row.boundingBox())?.height).toBeGreaterThanOrEqual(44);
   await row.tap();
   await seen(`Gamma,Alpha,${long}`);
   let { call } = first;

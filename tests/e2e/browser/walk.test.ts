@@ -269,17 +269,18 @@ test.each(
     reducedMotion: "reduce",
   });
   const look = async (name: string) => {
-    const isSideways = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-    expect(isSideways, `${name} is wider than the page`).toBe(false);
+    const isSideways = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+    await expect.poll(isSideways, { message: `${name} is wider than the page` }).toBe(false);
     if (device === PHONE) await expect.poll(() => findSmallTargets(page), { message: name }).toEqual([]);
-    const problems = await findAxeProblemsInBothSchemes(page, async (colorScheme) => {
-      if (SCREENSHOTS === undefined) return;
-      await page.waitForFunction(() =>
-        [...document.images].every((image) => image.complete || image.getBoundingClientRect().top > innerHeight)
-      );
-      await page.screenshot({ path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png` });
-    });
-    expect(problems, name).toEqual([]);
+    const findProblems = () =>
+      findAxeProblemsInBothSchemes(page, async (colorScheme) => {
+        if (SCREENSHOTS === undefined) return;
+        await page.waitForFunction(() =>
+          [...document.images].every((image) => image.complete || image.getBoundingClientRect().top > innerHeight)
+        );
+        await page.screenshot({ path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png` });
+      });
+    await expect.poll(findProblems, { message: name }).toEqual([]);
   };
   const walk: Walk = { page, app, llm, isPhone: device === PHONE, look };
   await page.goto(app.url);
