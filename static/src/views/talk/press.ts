@@ -12,19 +12,18 @@ export interface Press {
 }
 
 /**
- * Follows a press that has just begun.
+ * Follows a press that has just begun. It lasts as long as the finger says: a busy page handles the release later.
  *
  * @param target Sees the events of the pointer wherever it is: the window.
- * @param now Milliseconds.
+ * @param down The event that began it.
  */
-export function followPress(target: EventTarget, now: () => number = () => performance.now()): Press {
-  const startedAtMs = now();
+export function followPress(target: EventTarget, down: Event): Press {
   const press = { isDown: true, onHoldEnd: undefined as Press["onHoldEnd"] };
-  const end = ({ type }: Event) => {
+  const end = ({ type, timeStamp }: Event) => {
     target.removeEventListener("pointerup", end);
     target.removeEventListener("pointercancel", end);
     press.isDown = false;
-    if (type === "pointerup" && now() - startedAtMs > HOLD_MS) press.onHoldEnd?.();
+    if (type === "pointerup" && timeStamp - down.timeStamp > HOLD_MS) press.onHoldEnd?.();
   };
   target.addEventListener("pointerup", end);
   target.addEventListener("pointercancel", end);

@@ -1,16 +1,21 @@
 import { expect, test } from "vitest";
 import { followPress } from "../../../../static/src/views/talk/press.ts";
 
+/** An event of a pointer at this time. */
+function happen(timeStamp: number, type: string): Event {
+  return Object.defineProperty(new Event(type), "timeStamp", { value: timeStamp });
+}
+
 /** Presses at 0 ms, and returns what happens at later times. */
 function press() {
   const target = new EventTarget();
-  let nowMs = 0;
-  const followed = followPress(target, () => nowMs);
+  const followed = followPress(target, happen(0, "pointerdown"));
   const holds: number[] = [];
-  followed.onHoldEnd = () => void holds.push(nowMs);
+  let lastMs = 0;
+  followed.onHoldEnd = () => void holds.push(lastMs);
   const at = (ms: number, type: string) => {
-    nowMs = ms;
-    target.dispatchEvent(new Event(type));
+    lastMs = ms;
+    target.dispatchEvent(happen(ms, type));
   };
   return { followed, holds, at };
 }

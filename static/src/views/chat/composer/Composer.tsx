@@ -277,7 +277,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
                 if (event.button !== 0) return;
                 // Otherwise the browser would capture the press, and its release would go to this button only.
                 event.preventDefault();
-                press.current = followPress(globalThis);
+                press.current = followPress(globalThis, event);
                 setVoice("dictation");
               }}
               onClick={(event) => event.detail === 0 && setVoice("dictation")}
