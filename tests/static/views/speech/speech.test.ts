@@ -330,10 +330,10 @@ test.each(WIDTHS)(
     const { page } = await bench.open({ ...options, reducedMotion: "reduce" });
     const shots = Deno.env.get("SCREENSHOTS");
     const look = async (name: string) => {
-      const problems = await findAxeProblemsInBothSchemes(page, async (colorScheme) => {
+      const take = async (colorScheme: string) => {
         if (shots) await page.screenshot({ path: `${shots}/voice-${name}-${width}-${colorScheme}.png` });
-      });
-      expect(problems).toEqual([]);
+      };
+      await expect.poll(() => findAxeProblemsInBothSchemes(page, take), { message: name }).toEqual([]);
     };
     await page.getByRole("button", { name: "Save and test" }).click();
     await page.getByText("The speech server works").waitFor();

@@ -380,10 +380,10 @@ test.each(WIDTHS)(
     await page.locator(".reply").getByRole("button", { name: "Read aloud" }).click();
     await bar(page).getByText("Reading aloud").waitFor();
     const shots = Deno.env.get("SCREENSHOTS");
-    const problems = await findAxeProblemsInBothSchemes(page, async (colorScheme) => {
+    const look = async (colorScheme: string) => {
       if (shots) await page.screenshot({ path: `${shots}/read-aloud-${width}-${colorScheme}.png` });
-    });
-    expect(problems).toEqual([]);
+    };
+    await expect.poll(() => findAxeProblemsInBothSchemes(page, look)).toEqual([]);
     await call.finish();
   },
   180_000,
