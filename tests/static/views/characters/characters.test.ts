@@ -231,34 +231,30 @@ test("on phones a long press selects a character, and Escape ends it", async () 
   await ui.page.getByRole("link", { name: "Fox" }).waitFor();
 });
 
-test(
-  "mounts few of twenty thousand characters, and a key reaches the last",
-  async () => {
-    await using ui = await bench.open("/characters", {
-      prepare: ({ people }) => {
-        for (let n = 0; n < 20_000; n++) {
-          people.add(`c${n}`, { name: `Character ${String(n).padStart(5, "0")}` }, { has_avatar: n % 2 === 0 });
-        }
-      },
-    });
-    const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
-    await ui.page.getByRole("link", { name: "Character 00000" }).focus();
-    const size = async () => Number(await cards.first().locator("..").getAttribute("aria-setsize"));
-    // Each End scrolls to the end of what is loaded and so loads more.
-    for (let known = 0; known < 20_000;) {
-      await ui.page.keyboard.press("End");
-      known = await eventually(size, (count) => count > known);
-    }
+test("mounts few of twenty thousand characters, and a key reaches the last", async () => {
+  await using ui = await bench.open("/characters", {
+    prepare: ({ people }) => {
+      for (let n = 0; n < 20_000; n++) {
+        people.add(`c${n}`, { name: `Character ${String(n).padStart(5, "0")}` }, { has_avatar: n % 2 === 0 });
+      }
+    },
+  });
+  const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
+  await ui.page.getByRole("link", { name: "Character 00000" }).focus();
+  const size = async () => Number(await cards.first().locator("..").getAttribute("aria-setsize"));
+  // Each End scrolls to the end of what is loaded and so loads more.
+  for (let known = 0; known < 20_000;) {
     await ui.page.keyboard.press("End");
-    await eventually(
-      () => ui.page.evaluate(() => document.activeElement?.textContent),
-      (text) => text?.endsWith("19999") === true,
-    );
-    await expect.poll(() => cards.count()).toBeLessThan(120);
-    await expect.poll(() => ui.page.locator("li[aria-posinset='20000']").getAttribute("aria-setsize")).toBe("20000");
-  },
-  90_000,
-);
+    known = await eventually(size, (count) => count > known);
+  }
+  await ui.page.keyboard.press("End");
+  await eventually(
+    () => ui.page.evaluate(() => document.activeElement?.textContent),
+    (text) => text?.endsWith("19999") === true,
+  );
+  await expect.poll(() => cards.count()).toBeLessThan(120);
+  await expect.poll(() => ui.page.locator("li[aria-posinset='20000']").getAttribute("aria-setsize")).toBe("20000");
+});
 
 test("the grid is one tab stop, and arrow keys move between cards", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
@@ -328,6 +324,7 @@ test("imports dropped files, and highlights the drop area", async () => {
   });
   await ui.page.dispatchEvent(".gallery", "dragenter", { dataTransfer: files });
   await ui.page.getByText("Drop card files here").waitFor();
+  await holdToasts(ui.page);
   await ui.page.dispatchEvent(".gallery", "drop", { dataTransfer: files });
   await ui.page.getByText("Drop card files here").waitFor({ state: "detached" });
   await ui.page.getByText("1 character imported").waitFor();

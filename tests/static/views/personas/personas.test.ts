@@ -66,6 +66,7 @@ test("a persona is chosen for new chats with a character", async () => {
 test("imports card files as personas, names others with the reason, and exports each as a card", async () => {
   await using ui = await bench.open("/settings/personas", { prepare: fill });
   const file = (name: string, text: string) => ({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+  await holdToasts(ui.page); // one of them has the button that is pressed in the end
   const chooser = ui.page.waitForEvent("filechooser");
   await ui.page.getByRole("button", { name: "Import", exact: true }).click();
   await (await chooser).setFiles([
@@ -160,8 +161,7 @@ test("a new chat starts with the default persona, unless another or none was sel
     }
     await sendMessage(ui.page, "Hi");
     await ui.page.locator(".reply[data-status=complete]").waitFor();
-    const [chat] = ui.api.conversations.values();
-    expect(chat!.persona_id).toBe(expected);
+    await expect.poll(() => [...ui.api.conversations.values()].map(({ persona_id }) => persona_id)).toEqual([expected]);
   }
 });
 
