@@ -25,7 +25,8 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
     const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
     const look = async (name: string) => {
-      expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), name).toBe(false);
+      const isTooWide = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+      await expect.poll(isTooWide, { message: name }).toBe(false);
       await expect.poll(() => findAxeProblems(page), { message: name }).toEqual([]);
       if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/upkeep-${name}-${colorScheme}.png` });
     };

@@ -155,8 +155,8 @@ test.each([["en", "Library", "Documents and images"], ["de", "Bibliothek", "Doku
   const check = async (name: string) => {
     await look(page, `${name}-phone-${locale}`);
     // Behind the panel are an image of 4 × 3 pixels and a document without a name.
-    const small = (await findSmallTargets(page)).filter((found) => !/ 4x3$|document-name/.test(found));
-    expect(small, name).toEqual([]);
+    const findSmall = async () => (await findSmallTargets(page)).filter((found) => !/ 4x3$|document-name/.test(found));
+    await expect.poll(findSmall, { message: name }).toEqual([]);
     await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: name })
       .toBeLessThanOrEqual(390);
   };

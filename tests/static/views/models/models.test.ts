@@ -249,10 +249,11 @@ test.each(WIDTHS)(
     await page.getByText("The owner controls access").waitFor();
     const shots = Deno.env.get("SCREENSHOTS");
     const look = async (name: string) => {
-      const problems = await findAxeProblemsInBothSchemes(page, async (colorScheme) => {
-        if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-${name}.png` });
-      });
-      expect(problems).toEqual([]);
+      const find = () =>
+        findAxeProblemsInBothSchemes(page, async (colorScheme) => {
+          if (shots) await page.screenshot({ path: `${shots}/models-${width}-${colorScheme}-${name}.png` });
+        });
+      await expect.poll(find, { message: name }).toEqual([]);
     };
     await look("all");
     if (shots) {

@@ -93,10 +93,9 @@ test("dragging reorders prompts", async () => {
   await using app = await openTestApp();
   const { page, context } = await openPreset(app);
   const rows = page.getByRole("list", { name: "Prompt order" }).getByRole("listitem");
-  const grip = await rows.nth(3).locator(".sortable-grip").boundingBox();
-  const target = await rows.nth(0).boundingBox();
-  await page.mouse.move(grip!.x + grip!.width / 2, grip!.y + grip!.height / 2);
+  await rows.nth(3).locator(".sortable-grip").hover(); // once it stands still
   await page.mouse.down();
+  const target = await rows.nth(0).boundingBox();
   await page.mouse.move(target!.x + 20, target!.y + target!.height / 2, { steps: 4 });
   await page.locator(".sortable-row.is-before").waitFor();
   await page.mouse.up();

@@ -59,11 +59,9 @@ test("a call is changed and allowed on another device, the next one denied, and 
   for (const [width] of WIDTHS) {
     await page.setViewportSize(width === "narrow" ? { width: 390, height: 844 } : { width: 1280, height: 800 });
     await card.scrollIntoViewIfNeeded();
-    const problems = await findAxeProblemsInBothSchemes(
-      page,
-      (colorScheme) => takePicture(page, `pending-${colorScheme}-${width}`),
-    );
-    expect(problems).toEqual([]);
+    const findProblems = () =>
+      findAxeProblemsInBothSchemes(page, (colorScheme) => takePicture(page, `pending-${colorScheme}-${width}`));
+    await expect.poll(findProblems, { message: width }).toEqual([]);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
   await expect.poll(() => searxng.queries).toEqual([]);

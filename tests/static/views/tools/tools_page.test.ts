@@ -107,11 +107,9 @@ test("a chat shows the calls of a reply in it, with state, arguments and what th
   for (const [width] of WIDTHS) {
     await page.setViewportSize(width === "narrow" ? { width: 390, height: 844 } : { width: 1280, height: 800 });
     await reply.scrollIntoViewIfNeeded();
-    const problems = await findAxeProblemsInBothSchemes(
-      page,
-      (colorScheme) => takePicture(page, `stored-${colorScheme}-${width}`),
-    );
-    expect(problems).toEqual([]);
+    const findProblems = () =>
+      findAxeProblemsInBothSchemes(page, (colorScheme) => takePicture(page, `stored-${colorScheme}-${width}`));
+    await expect.poll(findProblems, { message: width }).toEqual([]);
   }
   expect(errors).toEqual([]);
 });
@@ -141,11 +139,9 @@ test("sets up web search, tests it and allows a tool", async () => {
   });
   for (const [width] of WIDTHS) {
     await page.setViewportSize(width === "narrow" ? { width: 390, height: 844 } : { width: 1280, height: 800 });
-    const problems = await findAxeProblemsInBothSchemes(
-      page,
-      (colorScheme) => takePicture(page, `settings-${colorScheme}-${width}`),
-    );
-    expect(problems).toEqual([]);
+    const findProblems = () =>
+      findAxeProblemsInBothSchemes(page, (colorScheme) => takePicture(page, `settings-${colorScheme}-${width}`));
+    await expect.poll(findProblems, { message: width }).toEqual([]);
   }
   expect(errors).toEqual([]);
 });
