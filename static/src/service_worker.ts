@@ -6,6 +6,7 @@
  * A new build waits until no page of the old one is open.
  */
 import { OUTBOX_SYNC, sendEntries } from "./state/app/outbox_store.ts";
+import type { ReloadNotice } from "./state/app/page_update.ts";
 import { keepShare } from "./state/app/shared_content.ts";
 
 /** Set by the build: the list of files, and a name that changes with any of them. */
@@ -19,6 +20,8 @@ const PUSH_CACHE = "parlor-push";
 const CACHED_DEVICE = "/push/device";
 /** How long to wait for the server before the cached page is used. */
 const PAGE_TIMEOUT_MS = 4000;
+/** The same while a page is loaded again for its new code, which only the server has. The old one is still shown. */
+const RELOAD_TIMEOUT_MS = 30_000;
 /** Statuses from a proxy whose upstream server is down. */
 const GATEWAY_ERRORS = [502, 503, 504];
 
@@ -38,6 +41,7 @@ interface WorkerScope {
   addEventListener(type: "notificationclick", listener: (event: NotificationClick) => void): void;
   addEventListener(type: "fetch", listener: (event: RequestEvent) => void): void;
   addEventListener(type: "sync", listener: (event: SyncEvent) => void): void;
+  addEventListener(type: "message", listener: (event: MessageEvent<ReloadNotice>) => void): void;
 }
 
 /** Of background synchronization: if the work fails, the browser repeats the event later. */
@@ -89,6 +93,13 @@ worker.addEventListener("fetch", (event) => {
   if (request.method !== "GET") return;
   if (url.pathname.startsWith("/assets/")) event.respondWith(respondWithAsset(request));
   else if (request.mode === "navigate") event.respondWith(respondWithPage(request));
+});
+
+/** Pages that are about to be loaded again for their new code. */
+const announced = new Set<string>();
+worker.addEventListener("message", ({ data, ports }) => {
+  announced.add(withoutHash(data.reload));
+  ports[0]?.postMessage("heard");
 });
 
 worker.addEventListener("push", (event) => event.waitUntil(showReply(event)));
@@ -223,11 +234,16 @@ async function respondWithAsset(request: Request): Promise<Response> {
 /** Responds with the newest page if the server responds in time, otherwise with the cached one. */
 async function respondWithPage(request: Request): Promise<Response> {
   const getCached = async () => await (await caches.open(CACHE)).match("/");
-  const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, PAGE_TIMEOUT_MS));
+  const timeoutMs = announced.delete(withoutHash(request.url)) ? RELOAD_TIMEOUT_MS : PAGE_TIMEOUT_MS;
+  const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, timeoutMs));
   const pending = fetch(request);
   const response = await Promise.race([pending, timeout]).catch(() => undefined);
   if (response !== undefined && !GATEWAY_ERRORS.includes(response.status)) return response;
   return await getCached() ?? response ?? await pending;
+}
+
+function withoutHash(url: string): string {
+  return url.split("#")[0]!;
 }
 
 /** Keeps what was shared until the owner decides on the share screen, and opens it. Nothing is sent. */

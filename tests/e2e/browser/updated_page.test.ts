@@ -3,13 +3,14 @@
  *
  * @slow Each test starts two servers and loads the page twice; one waits until the service worker has cached it.
  */
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 import { openBrowser } from "../../helpers/browser/browser.ts";
 import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type TempFolder, tempFolder } from "../../helpers/files/storage_folder.ts";
+import { freePort } from "../../real/helpers/free_port.ts";
 
 let browser: Browser;
 let folder: TempFolder;
@@ -44,15 +45,14 @@ afterAll(async () => {
 
 let dataDir: string;
 let server: TestApp;
-let port = 0;
+let port: number;
 async function start(uiFolder: string): Promise<void> {
   server = await openTestApp({ dataDir, uiFolder, port, config: { discoverHosts: ["127.0.0.1:9"] } });
-  port = server.port;
 }
 
 beforeEach(async () => {
   dataDir = await Deno.makeTempDir({ prefix: "parlor-updated-" });
-  port = 0;
+  port = freePort();
   await start(builds.old);
   await server.post("/api/setup/complete");
   await server.put("/api/conversations/c1", { title: "Water", messages: [] });
@@ -66,8 +66,8 @@ afterEach(async () => {
   await Deno.remove(dataDir, { recursive: true });
 });
 
-async function openChat(id = "c1") {
-  const context = await browser.newContext({ locale: "en-US" });
+async function openChat(id = "c1", options: BrowserContextOptions = {}) {
+  const context = await browser.newContext({ locale: "en-US", ...options });
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   let loads = 0;
@@ -149,8 +149,30 @@ test.for<[string, (page: Page) => Promise<void>, (page: Page) => Promise<void>]>
   await expect.poll(() => hasOtherCode(page).catch(() => false)).toBe(true);
 });
 
+test("a page gets its new code also from a server that is slower than the service worker waits for otherwise", async () => {
+  await using opened = await openChat("c2");
+  const { page, context, loads } = opened;
+  await page.getByText("Yes.").first().waitFor();
+  await page.waitForFunction(() => navigator.serviceWorker.controller?.state === "activated");
+  await context.serviceWorkers().at(-1)!.evaluate(() => {
+    const { fetch, setTimeout } = globalThis;
+    const isShort = (ms = 0) => ms <= 4000; // PAGE_TIMEOUT_MS
+    Object.assign(globalThis, {
+      setTimeout: (act: () => void, ms?: number) => setTimeout(act, isShort(ms) ? 0 : ms),
+      fetch: async (...request: Parameters<typeof fetch>) => {
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        return await fetch(...request);
+      },
+    });
+  });
+  await upgrade(page);
+  await expect.poll(() => hasOtherCode(page).catch(() => false)).toBe(true);
+  expect(loads()).toBe(2);
+});
+
 test("a page that gets the old code again is loaded once, not in a loop", async () => {
-  await using opened = await openChat();
+  // The service worker would ask the server itself.
+  await using opened = await openChat("c1", { serviceWorkers: "block" });
   const { page, context, loads } = opened;
   const old = await Deno.readTextFile(`${builds.old}/index.html`);
   await context.route(
