@@ -45,9 +45,10 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
   const unsent = store.outbox.entries.value.length + store.outbox.queued.value.length;
   const [draftCount, setDraftCount] = useState(0);
   const leave = async () => {
-    const count = await countDrafts();
+    const { entries, queued, loaded } = store.outbox;
+    const [count] = await Promise.all([countDrafts(), loaded]);
     setDraftCount(count);
-    if (unsent + count > 0) setAsking(true);
+    if (entries.peek().length + queued.peek().length + count > 0) setAsking(true);
     else if (method !== null) void signOut(store, method);
   };
   const explanation = method === "session"
