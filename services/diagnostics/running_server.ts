@@ -10,7 +10,8 @@ import type { DoctorConfig } from "./doctor.ts";
 
 /** Name of the file; in no backup. */
 const FILE_NAME = "server.json";
-const RESPONSE_TIMEOUT_MS = 5_000;
+/** A small machine may still load what answers. */
+const RESPONSE_TIMEOUT_MS = 15_000;
 
 /** Backup settings of the configuration can be changed while the server runs, unless a flag or the environment sets them. */
 type SavedConfig =

@@ -17,7 +17,9 @@ test("parlor stop ends the server of the data folder, also behind a proxy, and s
   expect(await stop()).toEqual(noneRuns);
   // Its own options, such as the port, are in the folder.
   await using server = await startChildServer({ dataDir: folder.path, args: ["--trusted-proxies", "127.0.0.1"] });
-  expect(await stop()).toEqual({ code: 0, stdout: "The server has stopped\n", stderr: "" });
+  // On a busy machine the first question may get no answer in time, and the server has ended before the next one.
+  const stopped = expect.stringMatching(/^(A process uses .* Waiting\n)?(The server has stopped|It has ended)\n$/);
+  expect(await stop()).toEqual({ code: 0, stdout: stopped, stderr: "" });
   expect((await server.kill("SIGTERM")).code).toBe(0); // It has ended by itself: the signal finds no process.
   expect(server.logs.join("\n")).toContain("Asked to stop by parlor stop");
   expect(await stop()).toEqual(noneRuns);
@@ -64,5 +66,5 @@ test("a server that doesn't stop, or doesn't respond, and another program at its
     await pretend(saved.port);
   });
   expect(await stopping).toBe(0);
-  expect(said.slice(1)).toEqual([said[0], "The server has stopped"]);
+  expect(said.slice(1)).toEqual([said[0], expect.stringMatching(/^(The server has stopped|It has ended)$/)]);
 }, SLOW_MS);
