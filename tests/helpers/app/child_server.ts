@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { startPermissions } from "../../../build.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-/** A start that builds the page takes a minute on a busy machine; beyond this it hangs. */
+/** A start takes up to half a minute on a busy machine; beyond this it hangs. */
 const READY_WITHIN_MS = 120_000;
 
 /** What to start, and how. */
@@ -25,6 +25,8 @@ export interface ChildServerOptions {
   args?: string[];
   /** The whole environment; by default the one of this run without `PARLOR_*`. */
   env?: Record<string, string>;
+  /** For starts that do more than others. */
+  readyWithinMs?: number;
   /** Folder to start in; the tree's without an executable, which `entry` is relative to. */
   cwd?: string;
 }
@@ -83,7 +85,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
   const ended = Promise.all([child.status, reading]).then(([status]) => status);
   ended.then(({ code }) => ready.reject(new Error(`The server ended with code ${code}; it said:\n${logs.join("\n")}`)));
   endWithRunner(child);
-  const limit = setTimeout(() => send(child, "SIGKILL"), READY_WITHIN_MS);
+  const limit = setTimeout(() => send(child, "SIGKILL"), options.readyWithinMs ?? READY_WITHIN_MS);
   const readyLine = await ready.promise.finally(() => clearTimeout(limit));
   const url = readyLine.slice(readyLine.lastIndexOf(" ") + 1);
 
