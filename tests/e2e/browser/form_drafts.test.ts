@@ -325,6 +325,7 @@ beforeAll(async () => {
     prompt_order: [{ character_id: 100001, order: [{ identifier: "main", enabled: true }] }],
   });
   await app.put("/api/personas/me", { name: "Robin", description: "A traveler" });
+  await app.put("/api/personas/end", { name: "End", description: "" });
   await startReplies();
   llm.switches.manual = "off";
   await app.put("/api/lorebooks/b1", {
@@ -485,6 +486,10 @@ test.each(Array.from({ length: Math.ceil(FORMS.length / AT_ONCE) }, (_, n) => n 
       };
       await expect.poll(isKept, { message: form.name }).toBe(true);
     }
+    // Drafts are written one after another: once this one is there, all of the others are.
+    await openForm(page, { name: "end", files: [], path: "/settings/personas/end" });
+    await page.getByLabel("Description").fill(`The end of part ${part}`);
+    await eventually(() => readDrafts(page), (drafts) => drafts.includes(`The end of part ${part}`));
     expect(await readDrafts(page)).not.toContain("SECRET");
     await page.close();
     const again = await context.newPage();
