@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Frame, framesOf, gather, understand, until } from "../helpers/app/chat_client.ts";
 import { type ChildServer, connectModel, startChildServer } from "../helpers/app/child_server.ts";
 import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
+import { freePort } from "../real/helpers/free_port.ts";
 
 interface Message {
   id: string;
@@ -31,7 +32,8 @@ let dataDir: string;
 let server: ChildServer;
 
 beforeEach(async () => {
-  llm = await openFakeLlm({ personality: "llama.cpp", switches: { manual: "on" } });
+  // It may be away for a while.
+  llm = await openFakeLlm({ personality: "llama.cpp", switches: { manual: "on" }, port: freePort() });
   dataDir = await Deno.makeTempDir({ prefix: "parlor-restarts-" });
   server = await startChildServer({ dataDir });
   await connectModel(server, llm.url);

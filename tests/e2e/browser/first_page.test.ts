@@ -13,6 +13,7 @@ import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type ChildServer, connectModel, startChildServer } from "../../helpers/app/child_server.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { eventually, sendMessage } from "../../helpers/browser/ui_page.ts";
+import { freePort } from "../../real/helpers/free_port.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -151,7 +152,8 @@ test("a failed model is shown with its reason, and Retry gets the reply", async 
 test("a server killed in the middle of a reply leaves it interrupted, and it can be continued", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-page-" });
-  const first = await startChildServer({ dataDir });
+  const port = String(freePort());
+  const first = await startChildServer({ dataDir, port });
   await connectModel(first, llm.url);
   const ui = await openAt(first, "/new");
   await sendMessage(ui.page, "Tell me");
@@ -161,7 +163,7 @@ test("a server killed in the middle of a reply leaves it interrupted, and it can
   await ui.page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
 
   // The page finds its server at the same address again and reconnects.
-  await using server = await startChildServer({ dataDir, args: ["--port", new URL(first.url).port] });
+  await using server = await startChildServer({ dataDir, port });
   expect(server.url).toBe(first.url);
   await ui.page.getByText("The server stopped before the reply was complete", { exact: true }).waitFor();
   await expect.poll(() => ui.page.locator(".reply .prose").innerText()).toBe("Until here");

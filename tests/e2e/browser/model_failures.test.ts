@@ -6,6 +6,7 @@ import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { sendMessage } from "../../helpers/browser/ui_page.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { freePort } from "../../real/helpers/free_port.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -121,13 +122,13 @@ test("each failure of the model server has its fix next to it, which leads to th
 test("a server that was unreachable is retried until it responds, even for the first message of a new chat", {
   timeout: 240_000,
 }, async () => {
-  const llm = await openFakeLlm({ models: ["small"] });
+  const port = freePort();
+  const llm = await openFakeLlm({ models: ["small"], port });
   await using app = await openTestApp();
   // Without a model name, the server is asked for its models, which fails as well.
   await connect(app, llm);
   const { page, errors } = await openPage(browser, app.url);
   await page.goto(`${app.url}/new`);
-  const { port } = llm;
   await llm.close();
   await sendMessage(page, "Is anyone there?");
   await page.getByText("Can’t reach “Desk”").first().waitFor();

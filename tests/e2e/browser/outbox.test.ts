@@ -13,19 +13,20 @@ import { noise } from "../../helpers/files/pictures.ts";
 import { isLong } from "../../helpers/files/sample.ts";
 import { chooseMessageAction, eventually, PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
 import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
+import { freePort } from "../../real/helpers/free_port.ts";
 
 const CHROMIUM = Deno.env.get("CHROMIUM") ?? "/usr/bin/chromium";
 
 let llm: FakeLlm;
 let server: ChildServer;
 let dataDir: string;
-let port = "0";
+let port: string;
 beforeAll(async () => {
   await builtUi();
   llm = await openFakeLlm();
   dataDir = await Deno.makeTempDir({ prefix: "parlor-outbox-" });
+  port = String(freePort());
   server = await start();
-  port = new URL(server.url).port;
   await connectModel(server, llm.url);
   await server.json("POST", "/api/setup/complete");
 });

@@ -8,12 +8,13 @@ import { until } from "../../helpers/app/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
 import { PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
+import { freePort } from "../../real/helpers/free_port.ts";
 
 let llm: FakeLlm;
 let browser: Browser;
 let server: ChildServer;
 let dataDir: string;
-let port = "0";
+let port: string;
 
 const start = () => startChildServer({ dataDir, port, args: ["--discover-hosts", "127.0.0.1:9"] });
 
@@ -25,8 +26,8 @@ beforeAll(async () => {
     args: ["--no-sandbox"],
   });
   dataDir = await Deno.makeTempDir({ prefix: "parlor-restarted-" });
+  port = String(freePort());
   server = await start();
-  port = new URL(server.url).port;
   await connectModel(server, llm.url);
   await server.json("POST", "/api/setup/complete");
 });
