@@ -160,6 +160,8 @@ test.each<[string, (call: ManualAnswer) => Promise<void>]>([
 test("writes no title if they are off, for the demo, or for failed and stopped replies", async () => {
   await app.patch("/api/settings", { auto_title: false });
   await gather(await ask(app, 1));
+  const { replies } = await app.services.chat();
+  await until(() => replies.listRunning().length === 0, "the reply is settled, without a title");
   await app.patch("/api/settings", { auto_title: true });
   llm.switches.fail = "cut";
   await gather(await ask(app, 2, { conversation_id: "c2" }));
