@@ -22,6 +22,8 @@ const CACHED_DEVICE = "/push/device";
 const PAGE_TIMEOUT_MS = 4000;
 /** The same while a page is loaded again for its new code, which only the server has. The old one is still shown. */
 const RELOAD_TIMEOUT_MS = 30_000;
+/** A page that said so may find that somebody types, and stay. */
+const ANNOUNCED_MS = 10_000;
 /** Statuses from a proxy whose upstream server is down. */
 const GATEWAY_ERRORS = [502, 503, 504];
 
@@ -95,10 +97,10 @@ worker.addEventListener("fetch", (event) => {
   else if (request.mode === "navigate") event.respondWith(respondWithPage(request));
 });
 
-/** Pages that are about to be loaded again for their new code. */
-const announced = new Set<string>();
+/** When pages said that they are about to be loaded again for their new code, by URL. */
+const announced = new Map<string, number>();
 worker.addEventListener("message", ({ data, ports }) => {
-  announced.add(withoutHash(data.reload));
+  announced.set(withoutHash(data.reload), Date.now());
   ports[0]?.postMessage("heard");
 });
 
@@ -234,7 +236,10 @@ async function respondWithAsset(request: Request): Promise<Response> {
 /** Responds with the newest page if the server responds in time, otherwise with the cached one. */
 async function respondWithPage(request: Request): Promise<Response> {
   const getCached = async () => await (await caches.open(CACHE)).match("/");
-  const timeoutMs = announced.delete(withoutHash(request.url)) ? RELOAD_TIMEOUT_MS : PAGE_TIMEOUT_MS;
+  const url = withoutHash(request.url);
+  const isAnnounced = Date.now() - (announced.get(url) ?? 0) < ANNOUNCED_MS;
+  announced.delete(url);
+  const timeoutMs = isAnnounced ? RELOAD_TIMEOUT_MS : PAGE_TIMEOUT_MS;
   const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, timeoutMs));
   const pending = fetch(request);
   const response = await Promise.race([pending, timeout]).catch(() => undefined);
