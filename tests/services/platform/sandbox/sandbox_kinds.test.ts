@@ -14,7 +14,10 @@ import { writePdf } from "../../../helpers/files/document_files.ts";
 import { openExtraction, textEntry, zipOf } from "../../../helpers/files/extract_document.ts";
 import { listDescendants } from "../../../helpers/processes/proc.ts";
 
-/** Ends every job at its first measurement, as if it had used up its processor time, and notes why jobs ended. */
+/**
+ * Ends every job at its first measurement, as if it had used up its processor time, and notes why jobs ended. The child
+ * stands still, so that no job ends before it's measured.
+ */
 class TightSandbox extends Sandbox {
   readonly faults: string[] = [];
 
@@ -23,6 +26,8 @@ class TightSandbox extends Sandbox {
   }
 
   override async run(kind: SandboxKind, job: SandboxJob = {}) {
+    await this.prepare(kind);
+    await holdChild();
     try {
       return await super.run(kind, { ...job, maxCpuMs: -1 });
     } catch (error) {
@@ -30,6 +35,20 @@ class TightSandbox extends Sandbox {
       throw error;
     }
   }
+}
+
+/** Stops the one child as soon as its program runs. */
+async function holdChild(): Promise<void> {
+  const isProgram = (pid: number) => {
+    try {
+      return Deno.readTextFileSync(`/proc/${pid}/cmdline`).startsWith(`${Deno.execPath()}\0`);
+    } catch {
+      return false; // It has just ended.
+    }
+  };
+  let child: number | undefined;
+  await expect.poll(() => child = listDescendants(Deno.pid, before).find(isProgram)).toBeDefined();
+  Deno.kill(child!, "SIGSTOP");
 }
 
 const before = listDescendants(Deno.pid);
