@@ -1,5 +1,6 @@
 import { encryptNotification, vapidHeaders } from "@block65/webcrypto-web-push";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { delay } from "../../../services/async/delay.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { makeVapidKeys, Push } from "../../../services/push/push.ts";
 import { ask, gather, until, useModel } from "../../helpers/app/chat_client.ts";
@@ -67,8 +68,8 @@ let service: Deno.HttpServer<Deno.NetAddr>;
 let guard: TestGuard;
 let app: TestApp;
 let status = 201;
-/** Status of the next response only, with its Retry-After in seconds. */
-let busy: { status: number; retryAfter?: string } | undefined;
+/** Status of the next response only, with its Retry-After in seconds, and what happens before it. */
+let busy: { status: number; retryAfter?: string; before?: () => void } | undefined;
 const revoked = new Set<string>();
 const received: { path: string; headers: Headers; body: Uint8Array }[] = [];
 let nowMs = Date.parse("2026-06-01T12:00:00Z");
@@ -87,6 +88,7 @@ beforeEach(async () => {
     });
     const once = busy;
     busy = undefined;
+    once?.before?.();
     return new Response(null, {
       status: once?.status ?? status,
       headers: once?.retryAfter === undefined ? {} : { "retry-after": once.retryAfter },
@@ -380,14 +382,18 @@ test.each([
 });
 
 test("a notification isn't retried once someone has looked", async () => {
-  const push = openPush([1_000]);
+  const push = openPush([1]);
   await push.put("d1", { endpoint: endpoint(), keys: KEYS, label: "Phone" });
-  busy = { status: 503 };
+  busy = { status: 503, before: () => push.recordPresence("d1", page("page1", true)) };
   push.replyCompleted({ conversationId: "c1" });
-  await until(() => received.length === 1, "the push service is called");
-  push.recordPresence("d1", page("page1", true));
-  await new Promise((resolve) => setTimeout(resolve, 1_200));
-  expect(received).toHaveLength(1);
+  await until(() => logged.some(([, line]) => String(line).startsWith("Trying")), "the failure is noted");
+  // Timers end in the order of their times, so it has been decided by then whether to try again.
+  await delay(20);
+  nowMs += 76_000;
+  push.replyCompleted({ conversationId: "c2" });
+  const told = () => Promise.all(received.map(async ({ body }) => JSON.parse(await decrypt(body)).conversation_id));
+  await until(async () => (await told()).includes("c2"), "the next notification is sent");
+  expect(await told()).toEqual(["c1", "c2"]);
   await push.close();
 });
 
