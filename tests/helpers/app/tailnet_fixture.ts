@@ -1,4 +1,5 @@
 /** A server with the fake tailscaled, and helpers that wait for states of its node. */
+import { toStatusJson } from "../../../routes/schemas/tailnet.ts";
 import type { Config } from "../../../services/config/config.ts";
 import type { NodeTimes, TailnetState } from "../../../services/tailnet/node_state.ts";
 import { FakeTailscaled } from "../fakes/tailscaled/fake_tailscaled.ts";
@@ -71,10 +72,15 @@ export async function openTailnetBench(
     enable: (hostname) => tell("/api/tailnet/enable", { hostname }),
     disable: () => tell("/api/tailnet/disable", {}),
     async untilStatus(accepts) {
+      const tailnet = await app.services.tailnet();
       const found = Promise.withResolvers<WireStatus>();
-      const look = () => status().then((now) => accepts(now) && found.resolve(now), found.reject);
+      // Within the event: a state may be over by the time a request asks for it.
+      const look = () => {
+        const now = toStatusJson(tailnet.getStatus());
+        if (accepts(now)) found.resolve(now);
+      };
       const end = app.services.events.subscribe(({ kind }) => void (kind === "tailnet" && look()));
-      await look();
+      look();
       return await found.promise.finally(end);
     },
     until: (state) => bench.untilStatus((now) => now.state === state),
