@@ -5,6 +5,7 @@ import { type Listener, type ListenerOptions, openListener } from "../../../rout
 import { residentBytes } from "../../bench/process_facts.ts";
 import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
 import { rawRequest, readToEnd, writeAll } from "../../helpers/network/raw_http.ts";
+import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 import { rejectionOf } from "../../helpers/app/rejection.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 import { makeCertificate } from "../../helpers/files/tls_certificate.ts";
@@ -241,6 +242,7 @@ test.each(WAYS)(
     const answer = Promise.withResolvers<Response>();
     const listener = open({
       servesConnections,
+      limits: { closeMs: PATIENCE_MS },
       handler: (request, { closing }) => {
         if (request.url.endsWith("/slow")) {
           arrived.resolve();
@@ -280,7 +282,11 @@ test.each(WAYS)(
   "closing doesn't cut off a response that a slow reader is still reading (%s)",
   { tags: ["L06"] },
   async (_name, servesConnections) => {
-    const listener = open({ servesConnections, handler: () => new Response(new Uint8Array(5_000_000)) });
+    const listener = open({
+      servesConnections,
+      limits: { closeMs: PATIENCE_MS },
+      handler: () => new Response(new Uint8Array(5_000_000)),
+    });
     using connection = await connect(listener);
     await writeAll(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     await connection.read(new Uint8Array(1));
