@@ -331,7 +331,7 @@ describe("A1111", () => {
     await useBackend(app, "a1111", backend.url);
     const error = await errorOf(await app.post("/api/image/generate", { prompt: "a fox" }));
     expect(error).toMatchObject({ status: 504, code: "upstream_timeout" });
-    expect(backend.interruptions).toBe(1);
+    await expect.poll(() => backend.interruptions).toBe(1);
   });
 
   test("another client's image is neither shown nor stopped; a cancelled one behind it is stopped on its turn", async () => {
