@@ -4,6 +4,7 @@ import { checkTools, type DoctorConfig, runDoctorChecks } from "../../../service
 import { LeftServerFile } from "../../../services/models/runner/left_server.ts";
 import { readStartTime } from "../../../services/process/supervised_process.ts";
 import type { Finding } from "../../../services/diagnostics/finding.ts";
+import { backUp } from "../../helpers/app/back_up.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { addDocument } from "../../helpers/files/document_files.ts";
 import { putPicture } from "../../helpers/files/pictures.ts";
@@ -91,7 +92,7 @@ test("opens the last backup: intact, with a later time, damaged, missing", async
   await using home = await tempFolder();
   const backupDir = home.file("backups");
   await using app = await openTestApp({ config: { backupDir } });
-  await makeBackup(app);
+  await backUp(app);
   expect(codesOf(await find(app))).toContain("backup_ok");
   expect(codesOf(await find(app, { maxBytes: 1 }))).toContain("backup_opens");
 
