@@ -146,7 +146,7 @@ test("a server that goes on after its client has left is found", async () => {
   llm.load = {};
   expect(list(await probe(llm, "llama.cpp"))).toMatchObject({ cancels: true });
   llm.load = { ignoresCancel: true };
-  expect(list(await probe(llm, "llama.cpp", { limitMs: 8_000 }))).toMatchObject({ cancels: false });
+  expect(list(await probe(llm, "llama.cpp", { limitMs: 20_000 }))).toMatchObject({ cancels: false });
 });
 
 test("Parlor itself makes no call while a slot is busy, or if a slot would have to drop a chat", async () => {
@@ -157,7 +157,7 @@ test("Parlor itself makes no call while a slot is busy, or if a slot would have 
     llm.slots = 1;
     llm.load = { isBusy: true };
     const by = dialect === "koboldcpp" ? "owner" : "parlor";
-    expect(list(await probe(llm, dialect, { by, limitMs: 5_000 }))).toMatchObject({ stop: "busy" });
+    expect(list(await probe(llm, dialect, { by, limitMs: 10_000 }))).toMatchObject({ stop: "busy" });
     llm.load = { kept: 1 };
     expect(list(await probe(llm, dialect, { by: "parlor" }))).toMatchObject({ stop: "holds_chat" });
     expect(llm.chats).toEqual([]);
