@@ -177,9 +177,9 @@ test("a write checks the version it is given, and an ID that differs only in cas
 test("an unknown profile is not found by any method", async () => {
   expect(connections.find("nope")).toBeUndefined();
   expect(() => connections.getTarget("nope")).toThrow(expect.objectContaining({ code: "not_found" }));
-  for (const call of [connections.remove("nope"), connections.clearKey("nope"), connections.activate("nope")]) {
-    await expect(call).rejects.toMatchObject({ code: "not_found" });
-  }
+  await expect(connections.remove("nope")).rejects.toMatchObject({ code: "not_found" });
+  await expect(connections.clearKey("nope")).rejects.toMatchObject({ code: "not_found" });
+  await expect(connections.activate("nope")).rejects.toMatchObject({ code: "not_found" });
 });
 
 test("concurrent writes are serialized", async () => {
