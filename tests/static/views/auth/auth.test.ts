@@ -173,6 +173,8 @@ test("axe finds text that is hard to read in the other color scheme alone", asyn
 test("reaches a first reply with the keyboard alone, with visible focus", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   await ui.page.getByText("What’s on your mind?").waitFor();
+  // The whole list is there: nothing is put before or in place of what has the focus.
+  await ui.page.getByRole("link", { name: "A full chat" }).first().waitFor();
   await ui.page.locator("body").click({ position: { x: 640, y: 90 } });
   const names: string[] = [];
   for (let step = 0; step < 60; step++) {
