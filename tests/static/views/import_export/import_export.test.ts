@@ -319,8 +319,8 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const main = page.getByRole("main");
     await main.getByRole("button", { name: "Back up now" }).click();
     await main.getByRole("progressbar", { name: "Backing up" }).waitFor();
+    // At once: the backup doesn't wait.
     await main.getByText(/ of 3 GB$/).waitFor();
-    await look(page, `backing-up-${colorScheme}`);
     await main.getByRole("button", { name: "Cancel “Backup”" }).click();
     await main.getByRole("button", { name: "Back up now" }).waitFor();
     await Deno.remove(`${app.dataDir}/large`);
@@ -350,26 +350,34 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
   },
 );
 
-test("shows why a backup failed next to its button", async () => {
-  await using api = new FakeApi(uiFolder);
-  api.house.backupDir = "/mnt/backups";
-  const { page, context } = await openPage(browser, api.origin);
-  await page.goto(`${api.origin}/settings/data`);
-  const main = page.getByRole("main");
-  const now = main.getByRole("button", { name: "Back up now" });
-  api.refuse("POST /api/data/backups", { status: 503, code: "not_available", message: "The server is stopping" });
-  await now.click();
-  await main.getByRole("alert").getByText("The server is stopping").waitFor();
-  api.allow("POST /api/data/backups");
-  await now.click();
-  await main.getByRole("progressbar", { name: "Backing up" }).waitFor();
-  const [job] = api.house.jobs;
-  api.house.jobs = [{ ...job!, state: "failed", error: { code: "storage_full", message: "No room on the disk" } }];
-  api.publish("job", job!.id);
-  await main.getByRole("alert").getByText("No room on the disk").waitFor();
-  await now.waitFor();
-  await context.close();
-});
+test.each([["light", {}], ["dark", PHONE]] as const)(
+  "shows a backup that runs, and next to its button why it failed (%s)",
+  async (colorScheme, device) => {
+    await using api = new FakeApi(uiFolder);
+    api.house.backupDir = "/mnt/backups";
+    const { page, context } = await openPage(browser, api.origin, { ...device, colorScheme });
+    await page.goto(`${api.origin}/settings/data`);
+    const main = page.getByRole("main");
+    const now = main.getByRole("button", { name: "Back up now" });
+    api.refuse("POST /api/data/backups", { status: 503, code: "not_available", message: "The server is stopping" });
+    await now.click();
+    await main.getByRole("alert").getByText("The server is stopping").waitFor();
+    api.allow("POST /api/data/backups");
+    await now.click();
+    await main.getByRole("progressbar", { name: "Backing up" }).waitFor();
+    const [job] = api.house.jobs;
+    api.house.jobs = [{ ...job!, progress: { done: 1_000_000_000, total: 3_000_000_000, unit: "bytes" } }];
+    api.publish("job", job!.id);
+    await main.getByText("1 GB of 3 GB").waitFor();
+    await main.getByRole("button", { name: "Cancel “Backup”" }).waitFor();
+    await look(page, `backing-up-${colorScheme}`);
+    api.house.jobs = [{ ...job!, state: "failed", error: { code: "storage_full", message: "No room on the disk" } }];
+    api.publish("job", job!.id);
+    await main.getByRole("alert").getByText("No room on the disk").waitFor();
+    await now.waitFor();
+    await context.close();
+  },
+);
 
 test("lists a backup that was made so quickly that the page never saw it running", async () => {
   await using api = new FakeApi(uiFolder);
@@ -554,7 +562,7 @@ test.each([["light", {}, "en"], ["dark", PHONE, "de"]] as const)(
     await main.getByRole("button", { name: t.remove }).click();
     await page.getByRole("dialog").getByRole("button", { name: t.confirm, exact: true }).click();
     await expect.poll(() => main.getByRole("button", { name: `${t.again}: default-user.zip` }).count()).toBe(0);
-    expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/import-sources`))).toEqual([]);
+    await expect.poll(() => Array.fromAsync(Deno.readDir(`${app.dataDir}/import-sources`))).toEqual([]);
     expect(errors).toEqual([]);
     await context.close();
   },
