@@ -82,6 +82,11 @@ export class Imports {
   async open(): Promise<void> {
     this.#resume();
     void this.#loadSources();
+    await this.#readImportable();
+  }
+
+  /** Loads what the server can import, unless it is known. */
+  async #readImportable(): Promise<void> {
     if (!this.importable.peek()) await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
   }
 
@@ -103,7 +108,8 @@ export class Imports {
     if (files.length + folders.length === 0) return;
     this.startOver();
     if (files.length === 0) return void (this.complaint.value = "folder");
-    await this.#reading;
+    // Also for a file that comes before the page has asked: without it, the file would have no kind and no limit.
+    await this.#readImportable();
     const kinds = await Promise.all(files.map((each) => detectImportKind(each).catch(() => undefined)));
     const isAlone = files.length === 1;
     const cards = isAlone ? files : files.filter((_, index) => kinds[index] === CARD);

@@ -1,6 +1,8 @@
 import { type Zippable, zipSync } from "fflate";
 import { expect, test } from "vitest";
-import { detectImportKind } from "../../../../static/src/state/import_export/imports.ts";
+import { createClient } from "../../../../static/src/api/client.ts";
+import { detectImportKind, Imports } from "../../../../static/src/state/import_export/imports.ts";
+import type { Store } from "../../../../static/src/state/store.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
 import { tavernFolder } from "../../../helpers/files/tavern_folder.ts";
 
@@ -85,4 +87,15 @@ test("reads little of a large file", async () => {
   };
   expect(await detectImportKind(file)).toBe("sillytavern");
   expect(readBytes).toBeLessThan(1_000_000);
+});
+
+test("a file that is chosen before the page has asked what can be imported gets its kind and its limit", async () => {
+  const importable = { kinds: ["tavern"], max_bytes: 20 };
+  const client = createClient(() => Promise.resolve(Response.json(importable)), "http://localhost:8787");
+  const imports = new Imports({ api: { client } } as unknown as Store);
+  await imports.choose([new File(['{"mes":"Hi"}\n'], "Evening.jsonl")]);
+  expect(imports.kind.value).toBe("tavern");
+  const later = new Imports({ api: { client } } as unknown as Store);
+  await later.choose([new File(['{"mes":"Good evening"}\n'], "Night.jsonl")]);
+  expect(later.complaint.value).toBe("too_large");
 });
