@@ -46,6 +46,7 @@ export class Gallery {
   #nextCursor: string | null = null;
   #loading = new AbortController();
   #isReadingMore = false;
+  #isRefreshing = false;
   #isOpen = false;
   #isStale = true;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -77,8 +78,10 @@ export class Gallery {
   async refresh(): Promise<void> {
     clearTimeout(this.#timer);
     this.#loading.abort();
-    const { signal } = this.#loading = new AbortController();
+    const loading = this.#loading = new AbortController();
+    const { signal } = loading;
     this.#isStale = false;
+    this.#isRefreshing = true;
     const query = this.query.peek();
     const count = this.items.peek().length;
     try {
@@ -105,6 +108,8 @@ export class Gallery {
       this.#isStale = true;
       this.error.value = asApiError(thrown);
       if (this.state.peek() !== "ready") this.state.value = "failed";
+    } finally {
+      if (this.#loading === loading) this.#isRefreshing = false;
     }
   }
 
@@ -122,10 +127,10 @@ export class Gallery {
     this.folders.value = await this.#api.listCharacterFolders();
   }
 
-  /** Loads the next page. */
+  /** Loads the next page; while the list is read again, nothing: it would be lost when that ends. */
   async more(): Promise<void> {
     const cursor = this.#nextCursor;
-    if (cursor === null || this.#isReadingMore) return;
+    if (cursor === null || this.#isReadingMore || this.#isRefreshing) return;
     this.#isReadingMore = true;
     const { signal } = this.#loading;
     try {
