@@ -127,7 +127,10 @@ export class VersionedEditor<Document, Data extends object> {
   /** Saves unsaved changes. Concurrent calls run one after the other. */
   async save(): Promise<void> {
     clearTimeout(this.#timer);
-    await this.#saving;
+    do {
+      await this.#saving;
+      // Another caller that waited may have begun the next one.
+    } while (this.#saving);
     if (!this.isDirty || this.clash.peek() || this.isIncomplete.peek()) return;
     this.#saving = this.#saveOnce().finally(() => this.#saving = undefined);
     await this.#saving;
