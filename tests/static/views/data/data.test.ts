@@ -19,7 +19,10 @@ afterAll(() => browser.close());
 test.each([["light", {}], ["dark", PHONE]] as const)(
   "shows disk usage, backups, and findings with what to do (%s)",
   async (colorScheme, device) => {
-    const backupDir = await Deno.makeTempDir({ prefix: "parlor-backups-" });
+    // Removed after the server has ended, which may still be writing today's backup there.
+    await using home = await tempFolder();
+    const backupDir = home.file("backups");
+    await Deno.mkdir(backupDir, { mode: 0o700 });
     await Deno.writeTextFile(`${backupDir}/parlor-2026-01-01T000000Z.backup`, "sealed");
     await using app = await openTestApp({ config: { backupDir, setupCompleted: true } });
     await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
@@ -56,7 +59,6 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await page.waitForURL(`${app.url}/settings/data#space`);
     expect(errors).toEqual([]);
     await context.close();
-    await Deno.remove(backupDir, { recursive: true });
   },
 );
 
