@@ -47,8 +47,8 @@ const CONSTRAINTS = {
   audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 },
 } satisfies MediaStreamConstraints;
 
-/** How long the sound of the page may take to start, in milliseconds. */
-const START_MS = 3000;
+/** How long the sound of the page may take to start, in milliseconds. Bluetooth headphones and busy computers are slow. */
+const START_MS = 10_000;
 
 /** Opens the microphone. Browsers ask for permission the first time. @throws {MicrophoneError} */
 export async function openMicrophone(listener: MicrophoneListener): Promise<Microphone> {

@@ -19,8 +19,8 @@ export interface FakeTranscriptionSwitches {
   refusal: { status: number; body: unknown } | undefined;
   /** Breaks the stream off with this event after the first delta. */
   streamError: unknown;
-  /** Milliseconds until it responds. */
-  delayMs: number;
+  /** Responses wait for this. */
+  held: Promise<void> | undefined;
 }
 
 /** One request for a transcript as it came. */
@@ -50,7 +50,7 @@ const DEFAULTS: FakeTranscriptionSwitches = {
   serverHeader: undefined,
   refusal: undefined,
   streamError: undefined,
-  delayMs: 0,
+  held: undefined,
 };
 
 /** Starts the fake server on a free port. */
@@ -74,7 +74,7 @@ export function openFakeTranscription(changes: Partial<FakeTranscriptionSwitches
         fields,
         file: { name: file.name, type: file.type, bytes },
       });
-      if (switches.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, switches.delayMs));
+      await switches.held;
       return transcribe(fields);
     }
     await request.body?.cancel();
