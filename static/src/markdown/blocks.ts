@@ -5,6 +5,7 @@ import {
   GROWING_MS,
   MAX_TEXT_LENGTH,
   MAX_TRIES,
+  MAX_VAIN_TRIES,
   MESSAGE_MS,
   RenderBudget,
   RenderLimitError,
@@ -62,6 +63,8 @@ export class GrowingMarkdown {
   /** Blocks of this parse that wait for their formulas. */
   #fresh = new Set<NodesBlock>();
   #tries = 0;
+  /** Attempts in a row that got no further. */
+  #vainTries = 0;
   /** Completed steps at the end of the last attempt; see `isLate`. */
   #progress = 0;
   #isLate = false;
@@ -170,8 +173,8 @@ export class GrowingMarkdown {
     // Formulas are rendered after all blocks, so waiting formulas mean more progress than a text that is still plain.
     const progress = this.#shown.at(-1)?.kind === "plain" ? this.#known.size - MAX_TEXT_LENGTH : -waiting;
     this.#tries++;
-    const isWorthIt = this.#tries === 1 || progress > this.#progress;
-    this.#isLate = !isInTime && isWorthIt && this.#tries < MAX_TRIES;
+    this.#vainTries = this.#tries === 1 || progress > this.#progress ? 0 : this.#vainTries + 1;
+    this.#isLate = !isInTime && this.#vainTries < MAX_VAIN_TRIES && this.#tries < MAX_TRIES;
     this.#progress = progress;
   }
 

@@ -46,8 +46,9 @@ export const MAX_HTML_DEPTH = 500;
 /** Most columns of a table. Browsers lay out wide tables in quadratic time. */
 export const MAX_COLUMNS = 500;
 
-/** Most attempts to render a message that ran out of time. */
+/** Most attempts to render a message that ran out of time, and most of them in a row that got no further. */
 export const MAX_TRIES = 10;
+export const MAX_VAIN_TRIES = 3;
 
 /** Why a text was not rendered. */
 type LimitReason = "time" | "depth" | "length" | "tags" | "columns";

@@ -26,6 +26,9 @@ const FORMULA_MS = 100;
 /** Minimum time, in milliseconds, for an attempt to count as a failure. */
 const FAIR_MS = 20;
 
+/** Failures after which a formula counts as slow. A busy machine makes a quick one late, too, and perhaps twice. */
+const MAX_LATE = 3;
+
 /** Longest formula and longest MathML of one, in UTF-16 code units. */
 const MAX_TEX_LENGTH = 4000;
 const MAX_MATHML_LENGTH = 400_000;
@@ -47,15 +50,16 @@ const MAX_SIZE_EM = 20;
 const MAX_CACHED = 300;
 
 const cache = new Map<string, DocumentFragment | "source">();
-/** Formulas that took too long once. */
-const slowFormulas = new Set<string>();
+/** How often formulas took too long. */
+const lateFormulas = new Map<string, number>();
 let purifier: ReturnType<typeof DOMPurify> | undefined;
 /** The budget of the current sanitizing. */
 let running: RenderBudget | undefined;
 
 /**
  * Returns the sanitized MathML of a formula. `source` means: it isn't TeX, is incomplete or exceeds a limit, so its
- * source says more than an error; `late` means: it took too long, and may succeed next time.
+ * source says more than an error; `late` means: it took too long, and may succeed next time. After some times it's
+ * `source`, too.
  *
  * The page's content security policy forbids `style` attributes, so colors become `mathcolor`, boxes `notation`, and the rest is
  * removed.
@@ -67,13 +71,15 @@ export function mathToNode(tex: string, isDisplay: boolean, budget: RenderBudget
   const ms = Math.min(FORMULA_MS, budget.leftMs);
   let found = cache.get(key) ?? convert(tex, isDisplay, ms);
   if (found === "late") {
-    if (ms < FAIR_MS || !slowFormulas.has(key)) {
-      if (ms >= FAIR_MS && slowFormulas.size < MAX_CACHED) slowFormulas.add(key);
+    if (ms < FAIR_MS) return "late";
+    const count = (lateFormulas.get(key) ?? 0) + 1;
+    if (count < MAX_LATE) {
+      if (count > 1 || lateFormulas.size < MAX_CACHED) lateFormulas.set(key, count);
       return "late";
     }
-    slowFormulas.delete(key);
     found = "source";
   }
+  lateFormulas.delete(key);
   if (!cache.has(key)) {
     if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value!);
     cache.set(key, found);

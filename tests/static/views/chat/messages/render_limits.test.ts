@@ -188,6 +188,26 @@ test(
   },
 );
 
+test("renders a formula that was late twice because the machine was busy", { tags: ["F03"] }, async () => {
+  const content = `A sum: $${"a+".repeat(60)}a$`;
+  await using ui = await bench.open("/c/none", {
+    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "assistant", content }]),
+  });
+  // Until the second of the further attempts, each token of the formula takes 2 ms.
+  await ui.page.addInitScript(() => {
+    let [now, stepMs, attempts] = [0, 2, 0];
+    performance.now = () => now += stepMs;
+    const request = globalThis.requestIdleCallback.bind(globalThis);
+    globalThis.requestIdleCallback = (work, options) =>
+      request((deadline) => {
+        if (++attempts === 2) stepMs = 0;
+        work(deadline);
+      }, options);
+  });
+  await ui.page.goto(`${ui.api.origin}/c/c1`);
+  await message(ui.page, 0).locator("math").waitFor();
+});
+
 const USES = String.raw`\a`;
 
 test.each([
