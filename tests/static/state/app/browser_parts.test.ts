@@ -44,10 +44,15 @@ test.each(TAKEN)("with %s the page sends, copies and follows changes of other de
   await page.goto(`${api.origin}/new`);
   await sendMessage(page, "Hi");
   await page.locator(".reply").getByText("Hello", { exact: true }).waitFor();
-  // The button says so for a moment: it's looked for from before the click.
-  const copied = page.getByRole("button", { name: "Copied" }).first().waitFor();
+  // The button says so for a moment, which may pass between two looks from outside.
+  await page.evaluate(() => {
+    const note = () => {
+      if (document.querySelector('button[aria-label="Copied"]')) Object.assign(globalThis, { hasCopied: true });
+    };
+    new MutationObserver(note).observe(document, { attributes: true, childList: true, subtree: true });
+  });
   await page.locator(".reply").getByRole("button", { name: "Copy", exact: true }).first().click();
-  await copied;
+  await expect.poll(() => page.evaluate("window.hasCopied")).toBe(true);
   api.addConversation("other", "Made elsewhere");
   api.publish("conversation", "other", 1);
   await page.getByRole("link", { name: /Made elsewhere/ }).waitFor();
