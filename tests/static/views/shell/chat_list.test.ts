@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, findSmallTargets, holdToasts } from "../../../helpers/browser/browser.ts";
+import { PATIENCE_MS, TEST_MS } from "../../../helpers/app/patience.ts";
 import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
 import { eventually, openUiBench, PHONE, type UiBench, WIDTHS } from "../../../helpers/browser/ui_page.ts";
 
@@ -15,7 +16,8 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Chats of several days, one pinned, two in a folder. */
 function fill(api: FakeApi): void {
   const ago = (days: number) => new Date(Date.now() - days * DAY_MS);
-  api.addConversation("new", "The newest", [], ago(0));
+  // What is later than now is listed under Today, also if midnight comes during the test.
+  api.addConversation("new", "The newest", [], ago(-0.5));
   api.addConversation("old", "An old one", [], ago(400));
   Object.assign(api.addConversation("pin", "A pinned one", [], ago(300)), { pinned: true });
   Object.assign(api.addConversation("f1", "Filed first", [], ago(3)), { folder: "Work" });
@@ -48,8 +50,10 @@ test("groups chats by Pinned, their folders, and their days", async () => {
 test("groups chats by the time of their last message, not of their import", async () => {
   const said = [{ role: "user", content: "Long ago", created_at: "2020-05-06T07:08:09.000Z" }];
   const prepare = (api: FakeApi) => {
-    api.addConversation("now", "Of today", [{ role: "user", content: "Hello" }], new Date(Date.now() - 1000));
-    api.addConversation("imported", "Imported", said, new Date());
+    // Later than now, so that midnight during the test changes nothing.
+    const soon = Date.now() + DAY_MS / 2;
+    api.addConversation("now", "Of today", [{ role: "user", content: "Hello" }], new Date(soon - 1000));
+    api.addConversation("imported", "Imported", said, new Date(soon));
   };
   await using ui = await bench.open("/new", { prepare });
   const list = ui.page.getByRole("list", { name: "Chats" });
@@ -261,7 +265,7 @@ test("on phones a long press starts selecting, and the targets are large enough"
   await link.waitFor();
 });
 
-test("lists 3,000 chats, and mounts a screenful", async () => {
+test("lists 3,000 chats, and mounts a screenful", { timeout: 2 * TEST_MS }, async () => {
   await using ui = await bench.open("/new", {
     prepare: (api) => {
       for (let n = 0; n < 3000; n++) {
@@ -270,14 +274,19 @@ test("lists 3,000 chats, and mounts a screenful", async () => {
       Object.assign(api.conversations.get("c2999")!, { pinned: true });
     },
   });
+  // The page asks for 30 pages of the list, one after another.
+  const whole = { timeout: 3 * PATIENCE_MS };
   // The oldest chat is pinned: it shows that the last page was loaded.
-  await ui.page.getByRole("heading", { name: "Pinned" }).waitFor();
+  await ui.page.getByRole("heading", { name: "Pinned" }).waitFor(whole);
   const list = ui.page.getByRole("list", { name: "Chats" });
-  await list.locator("xpath=..").evaluate((box) => box.scrollTop = box.scrollHeight);
-  await list.getByText("Chat 2998", { exact: true }).waitFor();
+  // After an outage the list is read again from its start: then its end comes once more.
+  await expect.poll(async () => {
+    await list.locator("xpath=..").evaluate((box) => box.scrollTop = box.scrollHeight);
+    return await list.getByText("Chat 2998", { exact: true }).isVisible();
+  }, whole).toBe(true);
   await expect.poll(() => list.getByRole("listitem").count()).toBeLessThan(80);
   await ui.page.goto(`${ui.api.origin}/c/c1500`);
-  await list.getByText("Chat 1500", { exact: true }).waitFor();
+  await list.getByText("Chat 1500", { exact: true }).waitFor(whole);
 });
 
 test("removes a chat that another device deletes, however old", async () => {
