@@ -3,6 +3,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
+import { TEST_MS } from "../../../helpers/app/patience.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 
 let browser: Browser;
@@ -38,7 +39,10 @@ const PATHS = [
   ].map((section) => `/settings/${section}`),
 ];
 
-test("no address of the page changes anything before a key, click or scroll", { tags: ["J06"] }, async () => {
+test("no address of the page changes anything before a key, click or scroll", {
+  tags: ["J06"],
+  timeout: 3 * TEST_MS,
+}, async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   await app.put("/api/conversations/c1", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
   const { page, context, errors } = await openPage(browser, app.url);
