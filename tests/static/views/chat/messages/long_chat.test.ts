@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, openUiBench, sendMessage, type UiBench } from "../../../../helpers/browser/ui_page.ts";
+import {
+  eventually,
+  type Opened,
+  openUiBench,
+  sendMessage,
+  type UiBench,
+} from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -16,9 +22,16 @@ const MESSAGES = Array.from({ length: COUNT }, (_, n) => ({
   }`,
 }));
 
-function openLong(path = "/c/c1") {
-  return bench.open(path, { prepare: (api) => api.addConversation("c1", "Long", MESSAGES) });
+const open = (path: string) => bench.open(path, { prepare: (api) => api.addConversation("c1", "Long", MESSAGES) });
+
+async function openLong(path = "/c/c1") {
+  const ui = await open(path);
+  await settle(ui);
+  return ui;
 }
+
+/** Waits for a note that comes with the connections: who scrolls in the frame that adds it stays at the end. */
+const settle = ({ page }: Opened) => page.locator(".composer-note").waitFor();
 
 const pagesAsked = (ui: Awaited<ReturnType<typeof openLong>>) => ui.api.seen("GET", "/api/conversations/c1/messages");
 
@@ -137,7 +150,7 @@ test("loads the following messages on scrolling down from a message far back", a
 });
 
 test("a link to a deleted message says so and shows the end", async () => {
-  await using ui = await openLong("/c/c1#nonesuch");
+  await using ui = await open("/c/c1#nonesuch");
   await ui.page.getByText("That message is no longer in this chat.").waitFor();
   await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
 });
@@ -229,6 +242,7 @@ test("loads older messages where a busy browser reports old places of the list's
     };
   });
   await ui.page.reload();
+  await settle(ui);
   await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
   const getFirst = () => ui.page.locator(".message").first().getAttribute("data-message-id");
   for (let round = 0; round < 3; round++) {
