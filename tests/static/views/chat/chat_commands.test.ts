@@ -86,17 +86,18 @@ test("the palette has all commands of the slash menu, and a command typed there 
   await page.keyboard.press("Control+k");
   const palette = page.getByRole("dialog", { name: "Commands" });
   await palette.getByRole("group", { name: "This chat" }).waitFor();
-  const hints = (await palette.locator(".palette-hint").allInnerTexts()).map((hint) => hint.split(" ")[0]);
+  const listHints = async () =>
+    (await palette.locator(".palette-hint").allInnerTexts()).map((hint) => hint.split(" ")[0]);
   const elsewhere = ["/new", "/temporary"]; // global commands
-  for (const name of names.filter((each) => !elsewhere.includes(each))) expect(hints).toContain(name);
+  const wanted = expect.arrayContaining(names.filter((each) => !elsewhere.includes(each)));
+  await expect.poll(listHints).toEqual(wanted);
   for (const name of ["New chat", "Temporary chat (not saved)"]) {
     await expect.poll(() => palette.getByRole("option", { name }).count()).toBe(1);
   }
   // A slash alone lists as many as in the composer.
   await page.getByRole("combobox", { name: "Commands" }).fill("/");
   await palette.getByRole("option", { name: "Search all chats for “/”" }).waitFor();
-  const listedBySlash = (await palette.locator(".palette-hint").allInnerTexts()).map((hint) => hint.split(" ")[0]);
-  for (const name of names.filter((each) => !elsewhere.includes(each))) expect(listedBySlash).toContain(name);
+  await expect.poll(listHints).toEqual(wanted);
   await page.getByRole("combobox", { name: "Commands" }).fill("pin this");
   await page.getByRole("option", { name: /^Pin this chat/ }).waitFor();
   await page.keyboard.press("Enter");

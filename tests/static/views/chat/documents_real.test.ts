@@ -132,8 +132,11 @@ test("files dropped anywhere on the chat are attached, and so is the page of a l
     data.items.add(new File([new Uint8Array(bytes)], "dropped.pdf", { type: "application/pdf" }));
     return data;
   }, [...writePdf(["Dropped words"])]);
-  await page.locator(".welcome").dispatchEvent("dragover", { dataTransfer: files });
-  await page.locator(".composer-area.is-over").waitFor();
+  // As a drag does, again and again: the page listens from a moment after it's shown.
+  await expect.poll(async () => {
+    await page.locator(".welcome").dispatchEvent("dragover", { dataTransfer: files });
+    return await page.locator(".composer-area.is-over").count();
+  }).toBe(1);
   await page.locator(".welcome").dispatchEvent("drop", { dataTransfer: files });
   const chips = page.getByRole("list", { name: "Attached documents" });
   await chips.getByText("PDF · 1 page").waitFor();

@@ -46,6 +46,7 @@ async function tabTo(page: Page, name: string): Promise<void> {
 test("adds a connection by keyboard alone: suggestion, key, test, save", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page, api } = ui;
+  await page.getByLabel("Message", { exact: true }).waitFor();
   await tabTo(page, "Settings");
   await page.keyboard.press("Enter");
   await page.getByLabel("Search settings").waitFor();
@@ -81,6 +82,7 @@ test("finds and changes settings by keyboard alone", async () => {
   await tabTo(page, "LanguageYou");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${api.origin}/settings/general#language`);
+  await page.locator("#send-on-enter").waitFor({ state: "attached" });
   await tabTo(page, "Press Enter to send");
   await page.keyboard.press("Space");
   await page.waitForFunction(() => !document.querySelector<HTMLInputElement>("#send-on-enter")!.checked);

@@ -159,15 +159,16 @@ test("a text of several lines has the whole width of the phone, until it is empt
   const box = page.getByLabel("Message", { exact: true });
   const width = async () => (await box.boundingBox())!.width;
   await box.fill("Hello");
-  expect(await width()).toBeLessThan(250);
+  await eventually(width, (px) => px < 250);
   await box.fill("Once upon a time there was a dragon who kept bees.");
   await eventually(width, (px) => px > 320);
   // Shorter than one line of the wider box: it doesn't jump while it is edited.
   await box.fill("Once upon a time");
-  const send = (await page.getByRole("button", { name: "Send" }).boundingBox())!;
-  const text = (await box.boundingBox())!;
-  expect(send.y).toBeGreaterThanOrEqual(text.y + text.height);
-  expect(send.x + send.width).toBeGreaterThan(360);
+  await expect.poll(async () => {
+    const send = (await page.getByRole("button", { name: "Send" }).boundingBox())!;
+    const text = (await box.boundingBox())!;
+    return [send.y >= text.y + text.height, send.x + send.width > 360];
+  }).toEqual([true, true]);
   await box.fill("");
   await eventually(width, (px) => px < 250);
 });

@@ -168,6 +168,7 @@ test("attaches text files and long pastes, inserts a text file in a temporary ch
   await give(ui.page, "drop", [{ name: "a.ts", type: "", base64: btoa(source) }]);
   const chips = ui.page.locator(".document-chip");
   await chips.getByText("a.ts").waitFor();
+  await eventually(() => count, (sent) => sent === 1); // A chip is shown before its file is sent.
   await give(ui.page, "drop", [{ name: "a.bin", type: "", base64: btoa("\x00\x01\xff") }]);
   await ui.page.getByText("“a.bin” isn’t an image or a text file").waitFor();
   const paste = (text: string) =>
@@ -182,7 +183,6 @@ test("attaches text files and long pastes, inserts a text file in a temporary ch
   expect(await paste(long)).toBe(false);
   await chips.getByText(names[1]!).waitFor();
   await expect.poll(() => box(ui.page).inputValue()).toBe("Before");
-  // A chip is shown before its file is sent.
   await eventually(() => count, (sent) => sent === 2);
   await ui.page.getByRole("button", { name: "Insert as text" }).click();
   await eventually(() => box(ui.page).inputValue(), (text) => text === `Before\n\n${long}`);
@@ -210,6 +210,7 @@ test("/ opens the commands; arrow keys, Enter and Escape work in the list", asyn
   await box(ui.page).press("Escape");
   await list.waitFor({ state: "detached" });
   await box(ui.page).fill("/");
+  await list.waitFor();
   await box(ui.page).press("ArrowUp");
   await box(ui.page).press("ArrowDown");
   await box(ui.page).press("Enter");
@@ -245,6 +246,7 @@ test("commands act on the chat and empty the composer", async () => {
   await ui.page.getByText("Hidden from the model").waitFor();
   await run("/regenerate");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
+  await ui.page.getByRole("button", { name: "Send" }).waitFor(); // A reply that is being written isn't deleted.
   await run("/search story");
   await ui.page.locator(".chat-search-count").getByText("1 of 1").waitFor();
   await ui.page.keyboard.press("Escape");

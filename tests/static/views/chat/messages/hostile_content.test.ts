@@ -54,10 +54,11 @@ test.each(WAYS)(
     await ui.page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
     expect(ui.foreign).toEqual([]);
     await expect.poll(() => ui.page.locator(FOREIGN_HTML).locator(LIVE).count()).toBe(0);
-    const links = await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
-    for (const path of ["/1.png", "/2.png", "/3.png", "/4.png", "/5b.png", "/6.mp4", "/10.png", "/11.png"]) {
-      expect(links).toContain(`${FAR}${path}`);
-    }
+    // On a busy machine, a message is plain text until there is time to format it.
+    const links = () => ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+    const paths = ["/1.png", "/2.png", "/3.png", "/4.png", "/5b.png", "/6.mp4", "/10.png", "/11.png"];
+    await expect.poll(links).toEqual(expect.arrayContaining(paths.map((path) => `${FAR}${path}`)));
+    expect(ui.foreign).toEqual([]);
     expect(new URL(ui.page.url()).pathname).toBe("/c/c1");
   },
 );
@@ -70,10 +71,11 @@ test("only plain web and mail addresses become links, and they open without an o
     '<a href="">n</a> <a href>o</a> <a href=" ">p</a> [q](<>)',
     '<a href="https://fine.example" ping="https://far.example/ping" target="_top" rel="opener">l</a> [m](mailto:a@b.example)',
   ]);
-  const links = await ui.page.locator(".prose a[href]").evaluateAll((all) =>
-    all.map((a) => ["href", "target", "rel", "ping"].map((name) => a.getAttribute(name)))
-  );
-  expect(links).toEqual([
+  const links = () =>
+    ui.page.locator(".prose a[href]").evaluateAll((all) =>
+      all.map((a) => ["href", "target", "rel", "ping"].map((name) => a.getAttribute(name)))
+    );
+  await expect.poll(links).toEqual([
     ["https://fine.example", "_blank", "noopener noreferrer nofollow", null],
     ["mailto:a@b.example", "_blank", "noopener noreferrer nofollow", null],
   ]);
@@ -302,7 +304,8 @@ test("renders the same blocks from pieces as from the whole text", async () => {
     await opened.page.locator(".code-keyword", { hasText: "const" }).waitFor(); // highlighting comes last
     return await opened.page.locator(".prose").innerHTML();
   };
-  await expect.poll(() => html(ui)).toBe(await html(whole));
+  // Either may be plain text until there is time to format it.
+  await expect.poll(async () => await html(ui) === await html(whole)).toBe(true);
   await expect.poll(() => html(ui)).toContain('href="https://late.example"');
 });
 

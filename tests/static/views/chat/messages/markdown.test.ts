@@ -164,7 +164,7 @@ test("titles, the list of chats, messages and the composer run in the direction 
   await ui.page.getByLabel("Message", { exact: true }).fill(text);
   await ui.page.locator(".reply .prose p").waitFor();
   for (const selector of ["h1", ".chat-row .chat-link-over", ".user-text", ".prose p", ".composer textarea"]) {
-    const bidi = await ui.page.locator(selector).first().evaluate((element) => getComputedStyle(element).unicodeBidi);
-    expect([selector, bidi]).toEqual([selector, "plaintext"]);
+    const bidi = () => ui.page.locator(selector).first().evaluate((element) => getComputedStyle(element).unicodeBidi);
+    await expect.poll(async () => [selector, await bidi()]).toEqual([selector, "plaintext"]);
   }
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   AUDIO_FLAGS,
   findAxeProblemsInBothSchemes,
+  holdToasts,
   openBrowser,
   openPage,
 } from "../../../../helpers/browser/browser.ts";
@@ -339,6 +340,7 @@ test(
     await eventually(() => heardToTheEnd(page), (count) => count === 1);
     await bar(page).waitFor({ state: "detached" });
     await bench.app.put("/api/tts/config", { base_url: null });
+    await holdToasts(page);
     await speak.click();
     const toast = page.locator(".toast").filter({ hasText: "No speech server is configured" });
     await toast.getByRole("button", { name: "Settings" }).click();

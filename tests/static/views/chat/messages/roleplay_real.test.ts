@@ -36,10 +36,11 @@ test("colors speech and dims actions of characters only, and shows portraits and
   await page.goto(`${app.url}/c/c1`);
   const speech = page.locator(".reply .speech");
   await speech.first().waitFor();
-  const marked = await page.locator(".reply .prose").evaluate((prose) =>
-    [...prose.querySelectorAll(".speech")].map(({ textContent }) => textContent)
-  );
-  expect(marked).toEqual([
+  const marked = () =>
+    page.locator(".reply .prose").evaluate((prose) =>
+      [...prose.querySelectorAll(".speech")].map(({ textContent }) => textContent)
+    );
+  await expect.poll(marked).toEqual([
     ...["“You’re ", "early", ", ", "friend", ",”", "「はい」", '"bold"', '"', "image", '"'],
     "“<script>alert(2)</script>”",
   ]);
@@ -103,12 +104,15 @@ test("shows the expression of the last reply beside the chat, on narrow screens 
   await expect.poll(() =>
     page.locator(".expression img").evaluate((image) => (image as HTMLImageElement).naturalHeight)
   ).toBe(302);
-  const isBeside = await page.evaluate(() => {
-    const image = document.querySelector(".expression")!.getBoundingClientRect();
-    const ends = [...document.querySelectorAll(".messages, .composer")].map((box) => box.getBoundingClientRect().right);
-    return ends.every((end) => end <= image.left + 16);
-  });
-  expect(isBeside).toBe(true);
+  const isBeside = () =>
+    page.evaluate(() => {
+      const image = document.querySelector(".expression")!.getBoundingClientRect();
+      const ends = [...document.querySelectorAll(".messages, .composer")].map((box) =>
+        box.getBoundingClientRect().right
+      );
+      return ends.every((end) => end <= image.left + 16);
+    });
+  await expect.poll(isBeside).toBe(true);
   await expect.poll(() => findAxeProblems(page)).toEqual([]);
   await app.delete("/api/conversations/c1/messages/a2");
   await shown.getByText("Fox: joy").waitFor({ state: "attached" });

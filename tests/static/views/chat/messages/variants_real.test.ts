@@ -115,9 +115,8 @@ test("editing and resending keeps both versions with their replies, and Undo sho
   if (folder) await page.screenshot({ path: `${folder}/versions-phone.png` });
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText("Rooibos.").waitFor();
-  const after = await readConversation(app);
   const shown = ({ id, role, content }: StoredConversation["messages"][number]) => [id, role, content];
-  expect(after.messages.map(shown)).toEqual(before.messages.map(shown));
+  await expect.poll(async () => (await readConversation(app)).messages.map(shown)).toEqual(before.messages.map(shown));
   await first.getByRole("button", { name: "Next version" }).click();
   await page.locator(".reply", { hasText: "A reply to the new version" }).waitFor();
   await expect.poll(() => page.locator(".message").count()).toBe(2);

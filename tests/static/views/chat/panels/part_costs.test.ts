@@ -61,10 +61,10 @@ test("parts are dropped, kept, switched off and opened where they are shown, and
 
   await act(page, "Author’s note", "Leave out");
   await parts.getByText("Author’s note").waitFor({ state: "detached" });
-  expect((await head()).note ?? null).toBeNull();
+  await expect.poll(async () => (await head()).note ?? null).toBeNull();
   await page.getByRole("button", { name: "Undo" }).click();
   await parts.getByText("Author’s note").waitFor();
-  expect((await head()).note).toMatchObject({ text: "Keep it short." });
+  await expect.poll(async () => (await head()).note).toMatchObject({ text: "Keep it short." });
 
   await act(page, "Harbor: Ferry", "Always send");
   const entry = async () => {

@@ -14,7 +14,7 @@ import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
 import { eventually, openChatOptions, sendMessage, WIDTHS } from "../../../../helpers/browser/ui_page.ts";
 
 /** Time for a whole walk through the page on a busy machine. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 300_000;
 
 let browser: Browser;
 beforeAll(async () => {
