@@ -3,7 +3,7 @@
  * redirects within an origin, enforces timeouts and explains failures. Public addresses are fetched through guard/ instead.
  */
 import { connect } from "node:net";
-import { raceAbort } from "../async/delay.ts";
+import { raceAbort, yieldToEventLoop } from "../async/delay.ts";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { maskKey, parseOwnerUrl } from "./base_url.ts";
 import { OwnerConnections, type OwnerConnectionsOptions, type Route } from "./owner_connections.ts";
@@ -254,7 +254,9 @@ function createRedirectError(call: HttpCall, where: string): UpstreamError {
 function watchConnecting(call: HttpCall, { addresses, port }: Route): { stop(): void } {
   const { connectMs } = call.target.timeouts;
   let sockets: ReturnType<typeof connect>[] = [];
+  let isOver = false;
   const stop = () => {
+    isOver = true;
     clearTimeout(timer);
     sockets.forEach((socket) => socket.destroy());
   };
@@ -266,7 +268,10 @@ function watchConnecting(call: HttpCall, { addresses, port }: Route): { stop(): 
       // `fetch` reports refused connections itself.
       socket.once("error", () => ++refusals === sockets.length && stop());
     }
-    timer = setTimeout(() => {
+    timer = setTimeout(async () => {
+      // After a pause of this process, the limit is over before the runtime has looked at the sockets.
+      await yieldToEventLoop();
+      if (isOver) return;
       stop();
       const limit = formatDuration(connectMs);
       const message = `Can't reach ${call.server}: no response after ${limit}. Is the server running?`;

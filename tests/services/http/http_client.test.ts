@@ -1,8 +1,10 @@
+import process from "node:process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type HttpClientOptions, openHttpClient } from "../../../services/http/http_client.ts";
 import { OwnListeners } from "../../../services/http/own_listeners.ts";
 import { OwnerConnections } from "../../../services/http/owner_connections.ts";
 import { readText } from "../../../services/http/read_body.ts";
+import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
 import { type Authority, openAuthority } from "../../helpers/files/net_certificates.ts";
 import { openHttpServer, openSilentListener, send, sendText } from "../../helpers/network/loopback_servers.ts";
 import { freePort } from "../../real/helpers/free_port.ts";
@@ -110,6 +112,27 @@ test("of several addresses, one that accepts is used, and another once it's gone
   }
   await using _server = openHttpServer((conn) => sendText(conn, "first"), { port });
   expect(await opened.get(`http://model.example:${port}`)).toBe("first");
+});
+
+test("a server that has accepted is waited for after a pause of Parlor's own process", async () => {
+  const answer = Promise.withResolvers<void>();
+  await using server = openHttpServer(async (conn) => {
+    await answer.promise;
+    await sendText(conn, "at last");
+  });
+  using opened = openClient([]);
+  using clock = standingClock();
+  const url = `http://127.0.0.1:${server.port}/`;
+  const target = { baseUrl: url, timeouts: { ...TIMEOUTS, connectMs: 1_000 } };
+  const answering = opened.client.fetch("the model", target, { url }).then((response) => readText(response, 1000));
+  answering.catch(() => {}); // Read below.
+  await happened(() => server.requests.length === 1);
+  clock.advance(500);
+  await new Promise<void>((resolve) => process.nextTick(resolve)); // The connection that looks for the server begins.
+  // The rest of the limit passes before the runtime looks at its socket.
+  clock.advance(1_000);
+  answer.resolve();
+  expect(await answering).toBe("at last");
 });
 
 test("a name without an address is reported", async () => {
