@@ -214,10 +214,11 @@ export class Reply implements LiveReply, ReplySource {
     return this.#plan;
   }
 
-  /** Whether the reply can go on after a restart. False while tools run. */
+  /** Whether the reply can go on after a restart. False while tools run, and once it has ended or has to end. */
   get canGoOn(): boolean {
     const { request, stream, isRepeated } = this.#plan;
-    return this.#isAsking && request !== undefined && (stream != null || isRepeated !== true);
+    if (this.#state.phase !== "writing" || !this.#isAsking) return false;
+    return request !== undefined && (stream != null || isRepeated !== true);
   }
 
   /** Records what the reply needs to go on after a restart, before it's needed. */

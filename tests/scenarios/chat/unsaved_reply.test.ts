@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { ReplyRunner } from "../../../services/chat/reply_runner.ts";
+import { ConversationWriter } from "../../../services/conversations/conversation_writer.ts";
 import { ask, gather, savedMessage, until, useModel } from "../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { fill, smallFileSystem } from "../../helpers/processes/storage_small_disk.ts";
@@ -84,3 +86,41 @@ test(
     }
   },
 );
+
+test("a reply that has ended, but isn't saved yet when the server stops, is saved as it ended", async () => {
+  await using llm = await openFakeLlm({ personality: "llama.cpp", switches: { manual: "on" } });
+  // The client hears of the end, however long it takes.
+  await using app = await openTestApp({ limits: { closeMs: 60_000 } });
+  await useModel(app, llm);
+  const reply = gather(await ask(app, 1));
+  const call = await llm.nextCall();
+  await call.emit("All of it");
+  await until(async () => (await savedMessage(app, "a1"))?.content === "All of it", "the text came");
+
+  const [saving, closing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { editMessage } = ConversationWriter.prototype;
+  const { close } = ReplyRunner.prototype;
+  async function saveLater(this: ConversationWriter, ...args: Parameters<typeof editMessage>) {
+    saving.resolve();
+    await closing.promise;
+    return await editMessage.apply(this, args);
+  }
+  const saves = vi.spyOn(ConversationWriter.prototype, "editMessage").mockImplementation(saveLater);
+  const closes = vi.spyOn(ReplyRunner.prototype, "close").mockImplementation(function (this: ReplyRunner) {
+    const closed = close.call(this);
+    closing.resolve();
+    return closed;
+  });
+  try {
+    await call.finish();
+    await saving.promise;
+    await app.restart();
+  } finally {
+    closing.resolve();
+    saves.mockRestore();
+    closes.mockRestore();
+  }
+  expect(await reply).toMatchObject({ text: "All of it", isDone: true });
+  expect(await savedMessage(app, "a1")).toMatchObject({ content: "All of it", status: "complete" });
+  expect(llm.chats).toHaveLength(1);
+});

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { StatefulChatRequest } from "../../../services/chat/chat_service.ts";
 import { Reply } from "../../../services/chat/reply.ts";
 import { type ReplyCursor, StoredReply } from "../../../services/chat/replies.ts";
 import type { JournalBatch, ReplyJournal } from "../../../services/chat/journal/journal.ts";
@@ -270,4 +271,19 @@ test("shows the end to clients only after it is saved", async () => {
   expect(hasEnded).toBe(false);
   reply.markSettled();
   await following;
+});
+
+test("goes on after a restart only while the model writes, not once it has ended or was stopped", async () => {
+  const request = { conversationId: "c1" } as StatefulChatRequest;
+  const stream = { id: "s", connectionId: "d", model: "m" };
+  const [{ reply: ended }, { reply: stopped }] = [openReply(), openReply()];
+  for (const reply of [ended, stopped]) {
+    await reply.savePlan({ request, stream });
+    expect(reply.canGoOn).toBe(true);
+  }
+  stopped.abort("stopped");
+  expect(stopped.canGoOn).toBe(false);
+  await ended.collect(sending([text("Hello")]), { media: NO_MEDIA });
+  expect(ended.end).toMatchObject({ status: "complete" });
+  expect(ended.canGoOn).toBe(false);
 });
