@@ -10,7 +10,7 @@ import type { DoctorConfig } from "./doctor.ts";
 
 /** Name of the file; in no backup. */
 const FILE_NAME = "server.json";
-/** A small machine may still load what answers. */
+/** As long as the checks of the server may take: on a busy machine, the first request after its start takes seconds. */
 const RESPONSE_TIMEOUT_MS = 15_000;
 
 /** Backup settings of the configuration can be changed while the server runs, unless a flag or the environment sets them. */
