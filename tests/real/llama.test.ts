@@ -99,12 +99,16 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
       console.warn(`SKIPPED: port ${USUAL_PORT}, where the search looks for llama.cpp, is taken by something else`);
       skip();
     }
-    const found = await parlor.json<{ base_url: string; kind: string; software: string; models: string[] }[]>(
-      "POST",
-      "/api/connections/discover",
-      {},
-    );
-    expect(found.filter(({ base_url }) => base_url.includes(`:${USUAL_PORT}`))).toEqual([
+    const search = async () => {
+      const found = await parlor.json<{ base_url: string; kind: string; software: string; models: string[] }[]>(
+        "POST",
+        "/api/connections/discover",
+        {},
+      );
+      return found.filter(({ base_url }) => base_url.includes(`:${USUAL_PORT}`));
+    };
+    // A search doesn't wait for long, and a server on a busy machine may answer later.
+    await expect.poll(search, { timeout: SLOW_MS / 2 }).toEqual([
       expect.objectContaining({ kind: "openai", software: "llama.cpp", models: [MODEL] }),
     ]);
   });
