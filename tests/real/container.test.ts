@@ -102,7 +102,8 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
       await owner.page.getByRole("button", { name: "Regenerate" }).waitFor();
 
       // A second container on the volume, as after an update: the passkey signs in again, and the chat is there.
-      await docker.must("stop", NAME);
+      // Docker kills it after ten seconds otherwise, which a busy machine may take.
+      await docker.must("stop", "-t", "60", NAME);
       expect(await docker.must("inspect", "--format", "{{.State.ExitCode}}", NAME)).toBe("0\n");
       const port = new URL(url).port;
       await docker.must("start", NAME);

@@ -41,7 +41,7 @@ fuzz() {
   (cd "$work" && "$dir/venv/bin/schemathesis" run "http://127.0.0.1:$port/api/openapi.json" \
     --url "http://127.0.0.1:$port" --no-color -w 1 --max-time "$seconds" --seed 1 \
     --phases examples,coverage,fuzzing,stateful --continue-on-failure --no-shrink --generation-database none \
-    --request-timeout 10 --warnings off --suppress-health-check all \
+    --request-timeout 60 --warnings off --suppress-health-check all \
     -c not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \
     --exclude-path-regex '^/api/(events|tailnet/enable|auth|models/local/run|tools/servers|openapi.json)') || status=$?
   kill "$server"
