@@ -1,10 +1,9 @@
-import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { type Frame, framesOf, gather, understand, until } from "../helpers/app/chat_client.ts";
 import { type ChildServer, connectModel, startChildServer } from "../helpers/app/child_server.ts";
-import { PATIENCE_MS } from "../helpers/app/patience.ts";
 import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { filesBelow, tempFolder } from "../helpers/files/storage_folder.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 interface Conversation {
   messages: { id: string; content: string; status: string; reasoning?: string }[];
@@ -173,8 +172,7 @@ test("after kill -9, a request that is repeated with its Idempotency-Key makes i
   const first = await startChildServer({ dataDir });
   const messages = [{ id: "u1", role: "user", content: "Keys?" }];
   await first.json("PUT", "/api/conversations/c1", { messages });
-  // The server may be writing.
-  const database = new DatabaseSync(`${dataDir}/app.db`, { timeout: PATIENCE_MS });
+  const database = openStoredDatabase(dataDir);
   const countIds = () =>
     database.prepare("SELECT count(*) AS n FROM setting WHERE key LIKE 'idempotency:%'").get()!.n as number;
   // The id of the document is stored, the document isn't.

@@ -1,4 +1,3 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { chatRoutes } from "../../routes/chat.ts";
 import { createRouter } from "../../routes/http/router.ts";
@@ -6,6 +5,7 @@ import { ask, framesOf, gather, savedMessage, understand, until, useModel } from
 import { FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { countListeners, measured } from "../helpers/processes/leaks.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 const ROUNDS = 1_000;
 /** Clients that connect and disconnect at once. */
@@ -673,7 +673,7 @@ test("stores and sends any text of the model unchanged", { tags: ["U08"] }, asyn
 });
 
 test("returns an error without calling the model if the message can't be stored, and leaves no journal", async () => {
-  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  const db = openStoredDatabase(app.dataDir);
   db.exec("CREATE TRIGGER refusing BEFORE INSERT ON reply BEGIN SELECT RAISE(FAIL, 'refused by a test'); END");
   const refused = await ask(app, 1);
   expect(refused.status).toBe(500);

@@ -5,6 +5,7 @@ import { longJsonBody } from "../../routes/schemas/common.ts";
 import { range, readConversation, say, type StoredMessage } from "../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 import { filesWithText } from "../helpers/files/storage_folder.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 let app: TestApp;
 // Never the same time twice: what was saved within one millisecond has no order.
@@ -313,7 +314,7 @@ test("reports damage of an unreadable conversation instead of returning an empty
   await put("good", { messages: [say("g", "fine")] });
   await put("bad", { messages: [say("b", "broken")] });
   await put("other", { messages: [say("o", "text of another")] });
-  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  const db = openStoredDatabase(app.dataDir);
   db.exec(
     "UPDATE block SET sealed = (SELECT sealed FROM block WHERE conversation_id = 'other') WHERE conversation_id = 'bad'",
   );

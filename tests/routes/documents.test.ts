@@ -1,4 +1,3 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import {
   addDocument,
@@ -13,6 +12,7 @@ import { dataUrl, picture } from "../helpers/files/pictures.ts";
 import { encodeText } from "../helpers/files/encode_text.ts";
 import { filesWithText } from "../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 let app: TestApp;
 beforeEach(async () => {
@@ -279,7 +279,7 @@ test("a document whose stored properties can't be decrypted is listed as damaged
   const good = await addDocument(app, "good.txt", "Fine");
   const { id } = await addDocument(app, "bad.txt", "Still there");
   const damage = () => {
-    using db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+    using db = openStoredDatabase(app.dataDir);
     db.prepare("UPDATE document_file SET sealed = zeroblob(80) WHERE id = ?").run(id);
     return Promise.resolve();
   };

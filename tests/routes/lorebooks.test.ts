@@ -4,6 +4,7 @@ import { useModel } from "../helpers/app/chat_client.ts";
 import { say } from "../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 let app: TestApp;
 // Never the same time twice: what was saved within one millisecond has no order.
@@ -209,12 +210,11 @@ test("writes and deletions publish events", async () => {
 test("an unreadable book is listed as such, doesn't affect others, and can be replaced or deleted", {
   tags: ["K03"],
 }, async () => {
-  const storage = await import("node:sqlite");
   await app.put("/api/lorebooks/bad", { name: "Bad", book: BOOK });
   await app.put("/api/lorebooks/worse", { name: "Worse", book: BOOK });
   await app.put("/api/lorebooks/good", { name: "Good", book: BOOK });
   await app.restart(() => {
-    const db = new storage.DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+    const db = openStoredDatabase(app.dataDir);
     const flip = (id: string, at: string) =>
       db.exec(`UPDATE document SET sealed = CAST(substr(sealed, 1, ${at}) || x'00' || substr(sealed, ${at} + 2) AS BLOB)
                WHERE kind = 'lorebook' AND id = '${id}'`);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { filesWithText } from "../helpers/files/storage_folder.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 const PATH = "/api/settings";
 
@@ -119,8 +120,7 @@ test(
     await app.patch(PATH, { display_name: "Needle-in-settings" });
     await app.restart();
     expect(await filesWithText(app.dataDir, "Needle-in-settings")).toEqual([]);
-    const { DatabaseSync } = await import("node:sqlite");
-    using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+    using file = openStoredDatabase(app.dataDir);
     file.exec("PRAGMA busy_timeout = 5000"); // a server that has just started still writes
     file.exec("UPDATE setting SET version = 7 WHERE key = 'owner_settings'");
     expect((await app.get(PATH)).status).toBe(500);

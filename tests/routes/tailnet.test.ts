@@ -1,4 +1,3 @@
-import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { until } from "../helpers/app/chat_client.ts";
 import { enrol } from "../helpers/app/enrolled.ts";
@@ -6,6 +5,7 @@ import { fetchAs } from "../helpers/network/fetch_as.ts";
 import { isGone } from "../helpers/processes/processes.ts";
 import { openTailnetBench } from "../helpers/app/tailnet_fixture.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 const OFF = {
   enabled: false,
@@ -211,7 +211,7 @@ test(
     await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
     await bench.run();
     await bench.app.restart(() => {
-      using db = new DatabaseSync(`${bench.app.dataDir}/app.db`, { timeout: 30_000 });
+      using db = openStoredDatabase(bench.app.dataDir);
       db.exec("UPDATE setting SET sealed = zeroblob(40) WHERE key = 'tailnet_node'");
       return Promise.resolve();
     });

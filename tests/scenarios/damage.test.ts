@@ -1,12 +1,13 @@
 /** What remains usable when part of the database can't be read. */
 import { Buffer } from "node:buffer";
-import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import type { SQLInputValue } from "node:sqlite";
 import { unzipSync } from "fflate";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say, type StoredConversation } from "../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 let app: TestApp;
 beforeEach(async () => {
@@ -21,14 +22,14 @@ const put = (id: string, body: Record<string, unknown>, headers: Record<string, 
   app.put(`/api/conversations/${id}`, body, { headers });
 
 function tamper(sql: string, ...params: SQLInputValue[]): void {
-  using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using file = openStoredDatabase(app.dataDir);
   file.prepare(sql).run(...params);
 }
 
 /** Messages in three blocks, the second of them damaged. Returns the IDs of those in it. */
 async function damageSecondOfThree(): Promise<string[]> {
   await put("c1", { title: "Chat", messages: range(70).map((i) => say(`m${i}`, `needle ${i} ${"x".repeat(400)}`)) });
-  using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using file = openStoredDatabase(app.dataDir);
   const blocks = file.prepare("SELECT id FROM block WHERE conversation_id = 'c1' ORDER BY position").all();
   expect(blocks).toHaveLength(3);
   const mids = file.prepare("SELECT mid FROM message WHERE block_id = ?").all(blocks[1]!.id!).map(({ mid }) =>
@@ -251,7 +252,7 @@ test("keeps the path through a message with unreadable versions until a save inc
 
 /** Overwrites the database page with the start of a value, as a failing disk would. */
 async function damagePageOf(table: string, column: string, where: string): Promise<void> {
-  using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using file = openStoredDatabase(app.dataDir);
   file.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   const row = file.prepare(`SELECT ${column} AS value FROM ${table} WHERE ${where}`).get()!;
   const value = (row.value as Uint8Array).subarray(0, 64);

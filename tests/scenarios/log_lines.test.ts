@@ -164,7 +164,7 @@ test(
     await using folder = await tempFolder();
     const { DatabaseSync } = await import("node:sqlite");
     await Deno.writeFile(folder.file("storage-key"), FIXTURE_KEY, { mode: 0o600 });
-    using file = new DatabaseSync(folder.file("app.db"), { timeout: 30_000 });
+    using file = new DatabaseSync(folder.file("app.db"));
     file.exec(await Deno.readTextFile(new URL("1.sql", FIXTURE_FOLDER)));
     file.close();
     const llm = await openFakeLlm({ switches: { manual: "on" } });

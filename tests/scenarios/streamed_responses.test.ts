@@ -1,10 +1,10 @@
-import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { unreadAnswers } from "../helpers/app/large_requests.ts";
 import { PATIENCE_MS } from "../helpers/app/patience.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../helpers/files/stored_database.ts";
 
 const MESSAGE_CHARS = 4_000;
 /** More than the window of a streamed response, which is 1 MiB. */
@@ -179,7 +179,7 @@ test(
     await using app = await openTestApp();
     await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
     await app.restart(() => {
-      using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+      using file = openStoredDatabase(app.dataDir);
       file.exec("UPDATE block SET sealed = zeroblob(64) WHERE id = (SELECT block_id FROM message WHERE mid = 'm500')");
       return Promise.resolve();
     });

@@ -1,6 +1,7 @@
 /** Damages stored data as a failing disk does. */
 import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
+import { openStoredDatabase } from "./stored_database.ts";
 
 /** A sealed value in a row. */
 export interface SealedPlace {
@@ -12,8 +13,7 @@ export interface SealedPlace {
 
 /** Flips one bit of a sealed value. The database may be open in a server. */
 export function flipSealed(dataDir: string, { table, column, where }: SealedPlace): void {
-  using database = new DatabaseSync(`${dataDir}/app.db`);
-  database.exec("PRAGMA busy_timeout = 5000");
+  using database = openStoredDatabase(dataDir);
   const row = database.prepare(`SELECT ${column} AS sealed FROM ${table} WHERE ${where}`).get();
   const sealed = row?.sealed as Uint8Array;
   sealed[Math.floor(sealed.length * 2 / 3)]! ^= 16;

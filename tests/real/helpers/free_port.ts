@@ -4,8 +4,8 @@ const FIRST_PORT = 15_000;
 const USUAL_FIRST = 32_768;
 
 /**
- * Returns a free port on loopback, below those that the system gives to whoever asks for any: a server may take half a minute
- * until it listens, or be away for a while, and no other listener or connection gets the port meanwhile.
+ * Returns a free port on loopback, below those that the system assigns by itself: a server may take half a minute until it
+ * listens, or be away for a while, and no other program gets the port meanwhile.
  */
 export function freePort(): number {
   const end = firstSystemPort();

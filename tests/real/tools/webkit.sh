@@ -30,7 +30,7 @@ start_webkit() {
   echo $! >"$run/xvfb.pid"
   read -r number <"$run/display"
   rm "$run/display"
-  # Below the ports that the system gives to whoever asks for any.
+  # Below the ports that the system assigns by itself.
   until port=$((20000 + RANDOM % 12000)) && ! port_taken "$port"; do :; done
   DISPLAY=:$number setsid dbus-run-session -- WebKitWebDriver --port="$port" >"$run/driver.log" 2>&1 </dev/null &
   echo $! >"$run/driver.pid"

@@ -1,9 +1,9 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, beginReply, gather, useModel } from "../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { range, readConversation, say, type StoredMessage } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 let app: TestApp;
 beforeEach(async () => {
@@ -100,7 +100,7 @@ test("finds forks among many conversations, with one unreadable, for concurrent 
   await app.put("/api/conversations/c1", { title: "Root", messages: [say("m0")] });
   const copy = await (await fork("m0")).json();
   await Promise.all(range(150).map((i) => app.put(`/api/conversations/other${i}`, { messages: [] })));
-  using db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using db = openStoredDatabase(app.dataDir);
   db.exec("UPDATE conversation SET head = zeroblob(40) WHERE id = 'other7'");
   const answers = await Promise.all(range(4).map(() => branches("c1")));
   for (const { forks } of answers) expect(forks).toMatchObject([{ conversation_id: copy.id, message_id: "m0" }]);

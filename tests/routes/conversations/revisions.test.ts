@@ -1,10 +1,10 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say, type StoredMessage } from "../../helpers/app/stored_chat.ts";
 import { passTime } from "../../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 let app: TestApp;
@@ -177,7 +177,7 @@ test("fails to open a revision that was moved to another number", { tags: ["K02"
   await put({ messages: [say("m0", "one")] });
   await app.patch("/api/conversations/c1/messages/m0", { content: "two" });
   await app.patch("/api/conversations/c1/messages/m0", { content: "three" });
-  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  const db = openStoredDatabase(app.dataDir);
   db.exec("UPDATE revision SET sealed = (SELECT sealed FROM revision WHERE n = 1) WHERE n = 2");
   db.close();
   expect((await restore(2)).status).toBe(500);

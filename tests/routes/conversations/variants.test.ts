@@ -1,4 +1,3 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createOldVariantAad, createVariantAad } from "../../../services/conversations/stored_form.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
@@ -7,6 +6,7 @@ import { ask, gather, useModel } from "../../helpers/app/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { readConversation, say, type StoredConversation } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 const C1 = "/api/conversations/c1";
 
@@ -178,7 +178,7 @@ test(
   async () => {
     await twoTexts();
     await app.put("/api/conversations/c2", { ...await whole(), id: "c2" });
-    const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+    const db = openStoredDatabase(app.dataDir);
     db.exec(
       "UPDATE variant SET sealed = (SELECT sealed FROM variant WHERE conversation_id = 'c1') WHERE conversation_id = 'c2'",
     );
@@ -192,7 +192,7 @@ test("opens versions sealed before schema 3", async () => {
   await twoTexts();
   const key = await loadStorageKey({ dataDir: app.dataDir, sealedDataExists: true });
   const sealer = createSealer(key).forPurpose("conversations");
-  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  const db = openStoredDatabase(app.dataDir);
   const { n, version, sealed } = db.prepare("SELECT n, version, sealed FROM variant").get() as {
     n: number;
     version: number;

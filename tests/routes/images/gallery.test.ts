@@ -1,8 +1,8 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeA1111 } from "../../helpers/fakes/fake_a1111.ts";
 import { FakeComfy } from "../../helpers/fakes/fake_comfy.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -147,7 +147,7 @@ test("generates with the backend that a request names, and with the active one i
 
 test("lists an image whose settings can't be decrypted, and deletes it", async () => {
   const name = await generate({ prompt: "a fox", seed: 1 });
-  using db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using db = openStoredDatabase(app.dataDir);
   db.exec("UPDATE document SET sealed = zeroblob(64) WHERE kind = 'generated_image'");
   const { items } = await list();
   expect(items).toMatchObject([{ name, prompt: "", error: { code: "unreadable" } }]);

@@ -1,10 +1,10 @@
-import { DatabaseSync } from "node:sqlite";
 import { unzipSync, zipSync } from "fflate";
 import { expect, test } from "vitest";
 import { makePrivateChat } from "../../helpers/files/exported_chat.ts";
 import { fillHouse } from "../../helpers/app/full_house.ts";
 import { added, importJob, importReport, NOTHING_ADDED } from "../../helpers/app/imported.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 /** Fields in which an imported conversation differs from the original. */
 // deno-lint-ignore no-explicit-any -- a conversation as it came
@@ -157,7 +157,7 @@ test("unreadable items are named in the zip, and the rest is exported", async ()
   await using app = await openTestApp();
   await makePrivateChat(app);
   await app.put("/api/conversations/c2", { title: "Whole", messages: [{ id: "w1", role: "user", content: "Hm." }] });
-  const db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  const db = openStoredDatabase(app.dataDir);
   db.exec("UPDATE block SET sealed = zeroblob(64) WHERE conversation_id = 'c1'");
   db.close();
   await app.restart();

@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { sniffImage } from "../../../services/attachments/images/image_header.ts";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
@@ -8,6 +7,7 @@ import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } fro
 import { countRows, range, readConversation } from "../../helpers/app/stored_chat.ts";
 import { passTime } from "../../helpers/app/pass_time.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -283,7 +283,7 @@ test("an unreadable conversation keeps its images and doesn't affect those of ot
   }
   await (await app.services.conversations()).conversationTrash.remove("c2");
   await app.delete("/api/trash");
-  using db = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using db = openStoredDatabase(app.dataDir);
   db.prepare("UPDATE block SET sealed = zeroblob(100) WHERE conversation_id = 'c1'").run();
   // The daily sweep may have checked the conversation already; a changed one is checked again.
   expect((await app.patch("/api/conversations/c1/draft", { draft: "changed" })).status).toBe(204);

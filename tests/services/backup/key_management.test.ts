@@ -9,6 +9,7 @@ import { fillHouse, lookAround, restoreAll } from "../../helpers/app/full_house.
 import { filesBelow, type TempFolder, tempFolder } from "../../helpers/files/storage_folder.ts";
 import { isLong } from "../../helpers/files/sample.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 let home: TempFolder;
 let before: Record<string, unknown>;
@@ -44,7 +45,7 @@ describe("a data directory with something of every kind", () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     const oldKey = await keyOf(dataDir);
-    const copied = new DatabaseSync(`${dataDir}/app.db`, { timeout: 30_000 });
+    const copied = openStoredDatabase(dataDir);
     copied.exec(
       "CREATE TABLE _litestream_seq(id INTEGER PRIMARY KEY, seq INTEGER); INSERT INTO _litestream_seq VALUES(1, 1)",
     );
@@ -106,7 +107,7 @@ describe("a data directory with something of every kind", () => {
   test("an unreadable value stops the rotation without changes, unless it may be dropped", async () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
-    const database = new DatabaseSync(`${dataDir}/app.db`, { timeout: 30_000 });
+    const database = openStoredDatabase(dataDir);
     database.exec("UPDATE conversation SET head = zeroblob(80) WHERE id = 'c2'");
     database.close();
     const oldKey = await keyOf(dataDir);

@@ -14,6 +14,7 @@ import { eventually } from "../../helpers/browser/ui_page.ts";
 import { backUp } from "../../helpers/app/back_up.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 /** Fills a page of the manifest with zeros: its only or first one, or its last one. */
 async function damagePage(app: TestApp, which: "first" | "last"): Promise<void> {
@@ -35,13 +36,13 @@ async function damagePage(app: TestApp, which: "first" | "last"): Promise<void> 
 }
 
 function inDatabase<T>(app: TestApp, work: (database: DatabaseSync) => T): T {
-  using database = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using database = openStoredDatabase(app.dataDir);
   return work(database);
 }
 
 /** Changes the database as no service does. */
 function change(app: TestApp, sql: string): void {
-  using database = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using database = openStoredDatabase(app.dataDir);
   database.exec(`PRAGMA busy_timeout = 5000; ${sql}`);
 }
 
@@ -223,7 +224,7 @@ test("every plain column of every table counts", async () => {
   await using app = await openTestApp();
   await fillHouse(app);
   await app.restart(async () => {
-    using database = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+    using database = openStoredDatabase(app.dataDir);
     database.exec("PRAGMA ignore_check_constraints = ON");
     const manifest = new ManifestCheck(database, createSealer(await Deno.readFile(`${app.dataDir}/storage-key`)));
     const paths = database.prepare("SELECT path FROM manifest WHERE instr(path, '/') > 0").all()

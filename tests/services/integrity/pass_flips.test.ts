@@ -11,6 +11,7 @@ import { openDatabase } from "../../../services/storage/database/database.ts";
 import { fillHouse } from "../../helpers/app/full_house.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { openStoredDatabase } from "../../helpers/files/stored_database.ts";
 
 const IS_LONG = Deno.env.has("LONG_TESTS");
 const [ROW_FLIPS, FILE_FLIPS] = IS_LONG ? [140, 60] : [28, 12];
@@ -65,7 +66,7 @@ test("a pass finds every flipped bit in sealed rows and files, and a backup has 
       path: `${dataDir}/app.db`,
       planManifest: (connection) => planManifest(connection, sealer),
     });
-    using database = new DatabaseSync(`${dataDir}/app.db`, { timeout: 30_000 });
+    using database = openStoredDatabase(dataDir);
     const places = listPlaces(database);
     expect(new Set(places.map(({ table }) => table)).size).toBeGreaterThan(7);
     for (let n = 0; n < ROW_FLIPS; n++) {

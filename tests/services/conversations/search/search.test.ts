@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { DatabaseSync } from "node:sqlite";
 import { Search } from "../../../../services/conversations/search/search.ts";
 import { FoldedTexts, parseQuery } from "../../../../services/conversations/search/search_text.ts";
 import { scan, type ScanPage } from "../../../../services/conversations/search/search_scan.ts";
 import { createOpener, createSealer, type Opener, type PurposeSealer } from "../../../../services/crypto/sealer.ts";
 import { openReader } from "../../../../services/storage/database/database.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
+import { openStoredDatabase } from "../../../helpers/files/stored_database.ts";
 
 const never = new AbortController().signal;
 
@@ -41,7 +41,7 @@ async function openSearch(app: TestApp, options: { startWorker?: () => Worker; i
 
 /** Runs SQL on the file, as a user could. */
 function tamper(app: TestApp, sql: string): void {
-  using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+  using file = openStoredDatabase(app.dataDir);
   file.exec(sql);
 }
 

@@ -1,5 +1,4 @@
 /** A long chat on the real server: changes of other devices are loaded, damage is reported. */
-import { DatabaseSync } from "node:sqlite";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
@@ -9,6 +8,7 @@ import { openFakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
 import { range, say } from "../../../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
 import { sendMessage } from "../../../../helpers/browser/ui_page.ts";
+import { openStoredDatabase } from "../../../../helpers/files/stored_database.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -60,7 +60,7 @@ test("names an unreadable part of a chat above the messages", async () => {
   await using app = await openTestApp();
   await (await openLong(app)).close();
   await app.restart(() => {
-    using file = new DatabaseSync(`${app.dataDir}/app.db`, { timeout: 30_000 });
+    using file = openStoredDatabase(app.dataDir);
     const [, , block] = file.prepare("SELECT id FROM block WHERE conversation_id = 'c1' ORDER BY position DESC").all();
     file.prepare("UPDATE block SET sealed = zeroblob(64) WHERE id = ?").run(block!.id!);
     return Promise.resolve();
