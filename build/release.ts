@@ -1,18 +1,21 @@
 /**
  * Writes the files of a release besides the executables: release notes, compose files that pull its image, a Homebrew
- * formula, and their checksums.
+ * formula, and their checksums. The addresses are those in project.json.
  *
- * deno run --allow-read --allow-write build/release.ts --tag v1.2.3 --repository owner/name
+ * deno run --allow-read --allow-write build/release.ts --tag v1.2.3
  */
 import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
+import { PROJECT } from "../services/platform/project.ts";
 
-/** Version and repository of a release. */
+/** Version and addresses of a release. */
 export interface Release {
   /** `"1.2.3"`, or `"1.3.0-rc.1"` for a prerelease. */
   version: string;
-  /** `"owner/name"` on GitHub. */
-  repository: string;
+  /** Page of the source. */
+  home: string;
+  /** Name of the image, without tag. */
+  image: string;
 }
 
 const ROOT = new URL("../", import.meta.url);
@@ -44,8 +47,8 @@ export function notesOf(changelog: string, version: string): string {
 }
 
 /** Returns the compose file of the source with the image of the release instead of a build. */
-export function composeFile(source: string, { version, repository }: Release): string {
-  const image = `ghcr.io/${repository.toLowerCase()}:${version}`;
+export function composeFile(source: string, { version, image: name }: Pick<Release, "version" | "image">): string {
+  const image = `${name}:${version}`;
   const text = source.replace(/^ {4}# In the source.*\n {4}build: .*\n/m, "").replace(
     /^( {4}image: ).*$/m,
     `$1\${PARLOR_IMAGE:-${image}}`,
@@ -57,19 +60,19 @@ export function composeFile(source: string, { version, repository }: Release): s
 }
 
 /** Returns a formula for `brew install`. @param checksums Text of SHA256SUMS. */
-export function formula({ version, repository }: Release, checksums: string): string {
+export function formula({ version, home }: Pick<Release, "version" | "home">, checksums: string): string {
   const block = (when: string, file: string) => {
     const [, sum] = new RegExp(`^([0-9a-f]{64})  ${file}$`, "m").exec(checksums) ?? [];
     if (sum === undefined) throw new Error(`SHA256SUMS has no ${file}`);
     return `  on_${when} do
-    url "https://github.com/${repository}/releases/download/v${version}/${file}"
+    url "${home}/releases/download/v${version}/${file}"
     sha256 "${sum}"
   end
 `;
   };
   return `class Parlor < Formula
   desc "Self-hosted chat for language models"
-  homepage "https://github.com/${repository}"
+  homepage "${home}"
   version "${version}"
   license "MIT"
   depends_on :macos
@@ -105,13 +108,11 @@ export function addChecksums(checksums: string, files: Record<string, string>): 
 }
 
 async function main(): Promise<void> {
-  const { tag = "", repository = "" } = parseArgs({
-    args: Deno.args,
-    options: { tag: { type: "string" }, repository: { type: "string" } },
-  }).values;
+  const { tag = "" } = parseArgs({ args: Deno.args, options: { tag: { type: "string" } } }).values;
+  if (PROJECT.home === "") throw new Error("project.json names no home: see build/project.ts");
   const read = (path: string) => Deno.readTextFile(new URL(path, ROOT));
   const version = versionOfTag(tag, JSON.parse(await read("deno.json")).version);
-  const release = { version, repository };
+  const release = { version, ...PROJECT };
   const checksums = await read("dist/SHA256SUMS");
   const published = {
     "compose.yaml": composeFile(await read("compose.yaml"), release),

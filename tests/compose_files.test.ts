@@ -78,7 +78,7 @@ const [backups = "", caddy = "", traefik = "", tailscale = "", proxy = ""] = ove
 /** Files by what they are for. */
 const FILES: Record<string, string[]> = {
   "compose.yaml": [source],
-  "a release": [composeFile(source, { version: "1.2.3", repository: "some-one/parlor" })],
+  "a release": [composeFile(source, { version: "1.2.3", image: "ghcr.io/some-one/parlor" })],
   "compose.secret.yaml": [source, await Deno.readTextFile("compose.secret.yaml")],
   backups: [source, backups],
   Caddy: [source, caddy],

@@ -3,7 +3,7 @@ import denoConfig from "../../deno.json" with { type: "json" };
 import { parseTargets } from "../../build/targets.ts";
 import { addChecksums, composeFile, formula, notesOf, versionOfTag } from "../../build/release.ts";
 
-const release = { version: "1.2.3", repository: "Some-One/parlor" };
+const release = { version: "1.2.3", home: "https://github.com/Some-One/parlor", image: "ghcr.io/some-one/parlor" };
 const CHANGELOG = `# Changelog
 
 ## Unreleased
@@ -49,7 +49,9 @@ test("the formula contains the URL and the checksum of each Mac's executable", (
   const sums = `${arm}  parlor-macos-arm64\n${intel}  parlor-macos-x64\n`;
   const text = formula(release, sums);
   expect(text).toMatch(
-    new RegExp(`on_arm do\\n +url ".*/releases/download/v1.2.3/parlor-macos-arm64"\\n +sha256 "${arm}"`),
+    new RegExp(
+      `on_arm do\\n +url "https://github.com/Some-One/parlor/releases/download/v1.2.3/parlor-macos-arm64"\\n +sha256 "${arm}"`,
+    ),
   );
   expect(text).toMatch(new RegExp(`on_intel do\\n +url ".*/parlor-macos-x64"\\n +sha256 "${intel}"`));
   expect(() => formula(release, "")).toThrow("no parlor-macos-arm64");

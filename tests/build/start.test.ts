@@ -18,6 +18,7 @@ const SOURCES = [
   "services",
   "deno.json",
   "deno.lock",
+  "project.json",
   "LICENSE",
 ];
 /** A build takes a minute on a busy machine, two at once twice as long. */

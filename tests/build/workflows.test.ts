@@ -172,23 +172,34 @@ test("build/release.ts writes the files of a release, with the command in the wo
   await using folder = await tempFolder();
   await Deno.mkdir(folder.file("build"));
   await Deno.mkdir(folder.file("dist"));
+  await Deno.mkdir(folder.file("services/platform"), { recursive: true });
   for (
-    const name of ["deno.json", "deno.lock", "compose.yaml", "compose.secret.yaml", "CHANGELOG.md", "build/release.ts"]
+    const name of [
+      ...["deno.json", "deno.lock", "project.json", "compose.yaml", "compose.secret.yaml", "CHANGELOG.md"],
+      ...["build/project.ts", "build/release.ts", "services/platform/project.ts"],
+    ]
   ) {
     await Deno.copyFile(name, folder.file(name));
   }
   const sums = TARGET_FILES.map((file, n) => `${`${n}`.repeat(64)}  ${file}\n`).join("");
   await Deno.writeTextFile(folder.file("dist/SHA256SUMS"), sums);
-  const run = (tag: string) =>
+  const run = (tag: string, script = "build/release.ts") =>
     new Deno.Command("bash", {
-      args: [
-        "-euc",
-        `deno() { "${Deno.execPath()}" "$@"; }\n${scriptOf(release.jobs.executables!, "build/release.ts")}`,
-      ],
+      args: ["-euc", `deno() { "${Deno.execPath()}" "$@"; }\n${scriptOf(release.jobs.executables!, script)}`],
       cwd: folder.path,
       env: { GITHUB_REF_NAME: tag, GITHUB_REPOSITORY: "some-one/parlor" },
     }).output();
   const tag = `v${denoConfig.version}`;
+  // The build has the addresses, too.
+  expect(findStep(release.jobs.executables!, "build/project.ts")).toBeLessThan(
+    findStep(release.jobs.executables!, "deno task build"),
+  );
+  const homeless = await run(tag);
+  expect([homeless.success, new TextDecoder().decode(homeless.stderr)]).toEqual([
+    false,
+    expect.stringContaining("project.json names no home"),
+  ]);
+  expect((await run(tag, "build/project.ts")).success).toBe(true);
   const { success, stderr } = await run(tag);
   expect([success, new TextDecoder().decode(success ? undefined : stderr)]).toEqual([true, ""]);
   const text = (name: string) => Deno.readTextFile(folder.file(`dist/${name}`));

@@ -459,7 +459,7 @@ describe.skipIf(INSTALLED === undefined)("from source on the older Deno", { time
       // A separate tree: this Deno would replace the node_modules that the other one uses.
       const root = `${folder}/parlor`;
       await Deno.mkdir(root);
-      const parts = ["deno.json", "deno.lock", "main.ts", "routes", "services", "middleware", "static"];
+      const parts = ["deno.json", "deno.lock", "project.json", "main.ts", "routes", "services", "middleware", "static"];
       const copied = await new Deno.Command("cp", { args: ["-R", ...parts.map((part) => ROOT + part), root] }).output();
       expect(copied.success).toBe(true);
       const env = { ...ownEnvironment(), DENO_TLS_CA_STORE: "system" };
