@@ -19,7 +19,7 @@ describe.skipIf(INSTALLED === undefined)("with a fuzzer of OpenAPI documents", {
     }).output();
     const output = new TextDecoder().decode(stdout);
     expect(success, output.slice(-20_000)).toBe(true);
-    // A run that reaches nothing finds nothing.
-    expect(Number(/^ {2}Tested: (\d+)$/m.exec(output)?.[1])).toBeGreaterThan(150);
+    // A run that reaches nothing finds nothing. A quiet machine gets to some 200 in a minute.
+    expect(Number(/^ {2}Tested: (\d+)$/m.exec(output)?.[1])).toBeGreaterThan(50);
   });
 });
