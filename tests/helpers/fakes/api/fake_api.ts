@@ -1,5 +1,6 @@
 /** A fake of Parlor's API that can fail on request, for states that are hard to reach with the real server. */
 import type {
+  ChatPreview,
   Connection,
   ConnectionTest,
   Conversation,
@@ -60,14 +61,26 @@ export class FakeApi implements AsyncDisposable {
   script: string[] | undefined = ["Hel", "lo"];
   readonly attachments = new Map<string, Blob>();
   /** The preview, besides the messages of the request. */
-  preview = {
+  preview: Omit<ChatPreview, "messages" | "parts"> = {
+    context: "server",
+    model: "m",
+    connection: { id: "demo", name: "Demo" },
+    params: {},
+    speakers: [],
     tokens: 120,
+    counted_by: "estimate",
     context_size: 8192,
     context_size_assumed: true,
-    dropped: { count: 3 },
+    answer_tokens: 1024,
+    fits: true,
+    trimmed: true,
+    dropped: { count: 3, pieces: [], lorebook_entries: [] },
+    documents: [],
     memories: [],
     memories_left_out: [],
-    not_expanded: [] as { field: string; source?: string; reason: string; macro?: string }[],
+    tools: [],
+    tools_left_out: [],
+    not_expanded: [],
   };
   readonly #refusals = new Map<string, Refusal>();
   readonly #listeners = new Set<ReadableStreamDefaultController<Uint8Array>>();
@@ -206,15 +219,9 @@ export class FakeApi implements AsyncDisposable {
       ["POST", /^\/api\/chat\/preview$/, ({ body }) => {
         const { messages } = body as { messages: { role: string; content: string }[] };
         return json({
-          model: "m",
-          connection: { id: "demo", name: "Demo" },
-          params: {},
+          ...this.preview,
           messages: [{ role: "system", content: "You are kind." }, ...messages],
           parts: ["system_prompt", ...messages.map(() => "history")].map((part) => ({ part, tokens: 10 })),
-          counted_by: "estimate",
-          answer_tokens: 1024,
-          fits: true,
-          ...this.preview,
         });
       }],
       [

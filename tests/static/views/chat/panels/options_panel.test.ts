@@ -1,3 +1,4 @@
+import type { ChatPreview } from "../../../../../static/src/api/types.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { de } from "../../../../../static/src/texts/de/de.ts";
 import { en, loadLater } from "../../../../../static/src/texts/en/en.ts";
@@ -179,7 +180,7 @@ test("lists tools that go with the prompt, and notes and tools that don't", asyn
   await leftOut.getByText("Memory: Likes tea (over the token budget)").waitFor();
 });
 
-const NOT_EXPANDED = [
+const NOT_EXPANDED: ChatPreview["not_expanded"] = [
   { field: "description", reason: "steps" },
   { field: "main", source: "card", reason: "depth" },
   { field: "lorebook", source: "World: Mill", reason: "variables" },
