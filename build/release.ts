@@ -1,22 +1,14 @@
 /**
  * Writes the files of a release besides the executables: release notes, compose files that pull its image, a Homebrew
- * formula, and their checksums. The addresses are those in project.json.
+ * formula, the files of the stores, and their checksums. The addresses are those in project.json.
  *
- * deno run --allow-read --allow-write build/release.ts --tag v1.2.3
+ * deno run --allow-read --allow-write --allow-run=tar build/release.ts --tag v1.2.3
  */
 import { createHash } from "node:crypto";
+import { dirname } from "node:path";
 import { parseArgs } from "node:util";
+import { findChecksum, readPackaging, type Release } from "./packaging.ts";
 import { PROJECT } from "../services/platform/project.ts";
-
-/** Version and addresses of a release. */
-export interface Release {
-  /** `"1.2.3"`, or `"1.3.0-rc.1"` for a prerelease. */
-  version: string;
-  /** Page of the source. */
-  home: string;
-  /** Name of the image, without tag. */
-  image: string;
-}
 
 const ROOT = new URL("../", import.meta.url);
 const FORMULA_TARGETS = { arm: "parlor-macos-arm64", intel: "parlor-macos-x64" };
@@ -62,11 +54,9 @@ export function composeFile(source: string, { version, image: name }: Pick<Relea
 /** Returns a formula for `brew install`. @param checksums Text of SHA256SUMS. */
 export function formula({ version, home }: Pick<Release, "version" | "home">, checksums: string): string {
   const block = (when: string, file: string) => {
-    const [, sum] = new RegExp(`^([0-9a-f]{64})  ${file}$`, "m").exec(checksums) ?? [];
-    if (sum === undefined) throw new Error(`SHA256SUMS has no ${file}`);
     return `  on_${when} do
     url "${home}/releases/download/v${version}/${file}"
-    sha256 "${sum}"
+    sha256 "${findChecksum(checksums, file)}"
   end
 `;
   };
@@ -99,7 +89,7 @@ end
 }
 
 /** Returns the text of SHA256SUMS with the checksums of further files. */
-export function addChecksums(checksums: string, files: Record<string, string>): string {
+export function addChecksums(checksums: string, files: Record<string, string | Uint8Array>): string {
   const others = checksums.split("\n").filter((line) => line !== "" && !Object.hasOwn(files, line.split("  ")[1]!));
   const lines = Object.entries(files).map(([name, text]) =>
     `${createHash("sha256").update(text).digest("hex")}  ${name}`
@@ -118,13 +108,35 @@ async function main(): Promise<void> {
     "compose.yaml": composeFile(await read("compose.yaml"), release),
     "compose.secret.yaml": await read("compose.secret.yaml"),
     "parlor.rb": formula(release, checksums),
+    "packaging.tar.gz": await packStores(release, checksums),
   };
   const files = {
     ...published,
     "notes.md": notesOf(await read("CHANGELOG.md"), version),
     "SHA256SUMS": addChecksums(checksums, published),
   };
-  for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(new URL(`dist/${name}`, ROOT), text);
+  for (const [name, content] of Object.entries(files)) {
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    await Deno.writeFile(new URL(`dist/${name}`, ROOT), bytes);
+  }
+}
+
+/** Packs the files of the stores as the folder packaging/. */
+async function packStores(release: Release, checksums: string): Promise<Uint8Array<ArrayBuffer>> {
+  const folder = await Deno.makeTempDir({ prefix: "parlor-packaging-" });
+  try {
+    for (const [path, text] of await readPackaging(ROOT, release, checksums)) {
+      const target = `${folder}/packaging/${path}`;
+      await Deno.mkdir(dirname(target), { recursive: true });
+      await Deno.writeTextFile(target, text, { mode: path.endsWith(".sh") ? 0o755 : 0o644 });
+    }
+    const args = ["-czf", "-", "-C", folder, "packaging"];
+    const { success, stdout, stderr } = await new Deno.Command("tar", { args }).output();
+    if (!success) throw new Error(`Can't pack the files of the stores: ${new TextDecoder().decode(stderr)}`);
+    return stdout;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 }
 
 if (import.meta.main) await main();

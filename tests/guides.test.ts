@@ -121,6 +121,7 @@ const LANGUAGES: Record<string, Check> = {
   },
   json: ({ text }) => expect(JSON.parse(text)).toBeTypeOf("object"),
   nginx: (block) => triedBy("real/proxies.test.ts")(undefined, block),
+  nix: (block) => triedBy("real/packaging.test.ts")(undefined, block),
   // PowerShell doesn't run here, but what its task starts does.
   powershell: async ({ text }) => {
     for (const [, argument] of text.matchAll(/ -Argument "(.*)"$/gm)) {

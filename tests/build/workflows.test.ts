@@ -176,11 +176,12 @@ test("build/release.ts writes the files of a release, with the command in the wo
   for (
     const name of [
       ...["deno.json", "deno.lock", "project.json", "compose.yaml", "compose.secret.yaml", "CHANGELOG.md"],
-      ...["build/project.ts", "build/release.ts", "services/platform/project.ts"],
+      ...["build/packaging.ts", "build/project.ts", "build/release.ts", "services/platform/project.ts"],
     ]
   ) {
     await Deno.copyFile(name, folder.file(name));
   }
+  await new Deno.Command("cp", { args: ["-R", "packaging", folder.path] }).output();
   const sums = TARGET_FILES.map((file, n) => `${`${n}`.repeat(64)}  ${file}\n`).join("");
   await Deno.writeTextFile(folder.file("dist/SHA256SUMS"), sums);
   const run = (tag: string, script = "build/release.ts") =>
@@ -215,8 +216,11 @@ test("build/release.ts writes the files of a release, with the command in the wo
   const check = { args: ["-a", "256", "--check", "--ignore-missing", "SHA256SUMS"], cwd: folder.file("dist") };
   const { stdout } = await new Deno.Command("shasum", check).output();
   expect(new TextDecoder().decode(stdout).trim().split("\n")).toEqual(
-    ["compose.yaml: OK", "compose.secret.yaml: OK", "parlor.rb: OK"],
+    ["compose.yaml: OK", "compose.secret.yaml: OK", "parlor.rb: OK", "packaging.tar.gz: OK"],
   );
+  const tar = { args: ["-xzOf", folder.file("dist/packaging.tar.gz"), "packaging/nix/release.nix"] };
+  const nix = new TextDecoder().decode((await new Deno.Command("tar", tar).output()).stdout);
+  expect(nix).toContain(`version = "${denoConfig.version}"`);
   expect((await run("v9.9.9")).success).toBe(false);
 });
 
