@@ -1,10 +1,19 @@
 /** The image, built and run by a real Docker Engine: the first visit through its published port, and refused options. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isLong } from "../helpers/files/sample.ts";
 import { openDevice, openPasskeyBrowser } from "../helpers/browser/passkey_browser.ts";
 import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
 import { openDocker } from "./helpers/docker.ts";
 import { realPart } from "./helpers/real_part.ts";
+import {
+  prepareCasaOs,
+  prepareHomeAssistant,
+  prepareUmbrel,
+  prepareUnraid,
+  type StoreContainer,
+  writeStores,
+} from "./helpers/store_containers.ts";
 
 const DENORT = realPart("REAL_DENORT_DIR", "denort.sh");
 const ENGINE = realPart("REAL_CONTAINER_DIR", "container.sh");
@@ -165,5 +174,53 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
       await docker.run("volume", "rm", "--force", `${VOLUME}-key`);
       await Deno.remove(secrets, { recursive: true });
     }
+  });
+
+  describe("as a home server starts it", () => {
+    let folder: string;
+
+    beforeAll(async () => {
+      folder = await Deno.makeTempDir({ prefix: "parlor-stores-" });
+      await writeStores(folder, IMAGE);
+    });
+    afterAll(async () => {
+      await docker.run("rm", "--force", NAME);
+      await Deno.remove(folder, { recursive: true });
+    });
+
+    /** Starts it, asks it, and stops it; its files belong to the expected user. */
+    async function tryStore({ args, folder: data, owner }: StoreContainer, image = IMAGE) {
+      await docker.run("rm", "--force", NAME);
+      await docker.must("run", "--detach", "--name", NAME, ...args, "--publish", "127.0.0.1::8787", image);
+      const [, port] = /:(\d+)\s/.exec(await docker.must("port", NAME, "8787"))!;
+      const ask = () => fetch(`http://localhost:${port}/healthz`).then(({ status }) => status, () => undefined);
+      await expect.poll(async () => [await ask(), await logs()], { timeout: SLOW_MS / 2 })
+        .toEqual([204, expect.stringContaining("Pairing code: ")]);
+      const { uid, gid, mode } = await Deno.stat(`${data}/app.db`);
+      expect([uid, gid, mode! & 0o777]).toEqual([...owner, 0o600]);
+      await docker.must("stop", "-t", "60", NAME);
+      expect(await docker.must("inspect", "--format", "{{.State.ExitCode}}", NAME)).toBe("0\n");
+    }
+
+    test("Umbrel", async () => await tryStore(await prepareUmbrel(folder)));
+
+    // Not skipped, because a run with real parts must skip nothing.
+    if (!isLong()) return;
+    test("Unraid", async () => await tryStore(await prepareUnraid(folder)));
+    test("CasaOS", async () => await tryStore(await prepareCasaOs(folder)));
+    test("Home Assistant, whose options are read", async () => {
+      const image = "parlor-home-assistant:test";
+      await docker.build(image, [], `${folder}/home-assistant/parlor`);
+      const { args } = await prepareHomeAssistant(folder, {});
+      const { code, stderr } = await docker.run("run", "--rm", ...args, image);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("There is no /ssl/fullchain.pem")]);
+      const hosts = { allowed_hosts: ["chat.example.org", "10.0.0.2"], trusted_proxies: ["172.30.33.1"] };
+      await prepareHomeAssistant(folder, hosts, true);
+      const config = await docker.must("run", "--rm", ...args, image, "--print-config");
+      expect(config).toMatch(/^allowed_hosts = .*"localhost".*"chat\.example\.org".*"10\.0\.0\.2"/m);
+      expect(config).toMatch(/^trusted_proxies = .*"172\.30\.33\.1"/m);
+      expect(config).toMatch(/^tls_cert = "\/tmp\/tls\/certfile\.pem"/m);
+      await tryStore(await prepareHomeAssistant(folder, { ...hosts, ssl: false }), image);
+    });
   });
 });

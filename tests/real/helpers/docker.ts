@@ -13,8 +13,8 @@ export interface DockerAnswer {
 
 /** One engine. */
 export interface Docker {
-  /** Builds an image of the repository. @throws {Error} with the engine's output if that fails */
-  build(tag: string, args: string[]): Promise<void>;
+  /** Builds an image, of the repository unless a context is given. @throws {Error} with the engine's output if that fails */
+  build(tag: string, args: string[], context?: string): Promise<void>;
   /** Runs a docker command. */
   run(...args: string[]): Promise<DockerAnswer>;
   /** Runs a command that must succeed and returns its output. @throws {Error} with its output */
@@ -33,7 +33,7 @@ export function openDocker(folder: string): Docker {
     return stdout;
   };
   return {
-    build: async (tag, args) => void await succeed("build", folder, ROOT, tag, ...args),
+    build: async (tag, args, context = ROOT) => void await succeed("build", folder, context, tag, ...args),
     run: (...args) => script("docker", folder, ...args),
     must: (...args) => succeed("docker", folder, ...args),
   };
