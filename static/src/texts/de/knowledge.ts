@@ -290,7 +290,7 @@ export const knowledge: typeof English = {
     choose: "Dokument wählen",
     missing: "Gelöscht",
     title: "Dokumente",
-    none: "Noch keine Dokumente. Ziehen Sie eine Datei auf einen Chat, um eines hinzuzufügen.",
+    none: "Ziehen Sie eine Datei auf einen Chat, um eines hinzuzufügen.",
     listFailed: "Die Dokumente konnten nicht geladen werden",
     deleted: (name: string) => `„${name}“ gelöscht`,
     attachPage: "Diese Seite anhängen",

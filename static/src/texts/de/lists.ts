@@ -33,7 +33,7 @@ export const lists: typeof English = {
     page: (n: number) => `Seite ${n}`,
     title: "Suche",
     label: "Alle Chats durchsuchen",
-    placeholder: "Wörter oder eine „exakte Wortfolge“",
+    placeholder: "Wörter oder „Wortfolge“",
     searching: "Suche läuft",
     count: (n: number) => count(n, { one: "Ergebnis", other: "Ergebnisse" }),
     atLeast: (n: number) => `Bisher ${count(n, { one: "Ergebnis", other: "Ergebnisse" })}`,

@@ -292,7 +292,7 @@ export const knowledge = {
     choose: "Choose a document",
     missing: "Deleted",
     title: "Documents",
-    none: "No documents yet. Drop a file on a chat to add one.",
+    none: "Drop a file on a chat to add one.",
     listFailed: "Couldn’t load the documents",
     deleted: (name: string) => `“${name}” deleted`,
     attachPage: "Attach this page",

@@ -22,7 +22,7 @@ export const characters: typeof English = {
     favorite: (name: string) => `${name} をお気に入りに追加`,
     unfavorite: (name: string) => `${name} をお気に入りから外す`,
     sort: "並び順",
-    sorts: { favorites: "お気に入りを先頭に", talked: "最近話した順", name: "名前", updated: "更新日" },
+    sorts: { favorites: "お気に入り順", talked: "最近話した順", name: "名前", updated: "更新日" },
     create: "新しいキャラクター",
     import: "ファイルをインポート",
     moreHere: "その他",

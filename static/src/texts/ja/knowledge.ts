@@ -289,7 +289,7 @@ export const knowledge: typeof English = {
     choose: "文書を選択",
     missing: "削除済み",
     title: "文書",
-    none: "文書はまだありません。ファイルをチャットにドロップすると追加できます。",
+    none: "ファイルをチャットにドロップすると追加できます。",
     listFailed: "文書を読み込めませんでした",
     deleted: (name: string) => `「${name}」を削除しました`,
     attachPage: "このページを添付",
