@@ -356,7 +356,7 @@ export const settings: typeof English = {
       character: "Figur",
       persona: "Persona",
       workflow: "Workflow",
-      voice: "Sprache",
+      voice: "Stimme",
       lorebook: "Lorebook",
       memory: "Erinnerung",
       document: "Dokument",

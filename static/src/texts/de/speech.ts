@@ -7,7 +7,7 @@ const count = createCounter("de");
 /** German. */
 export const speech: typeof English = {
   voice: {
-    title: "Sprache",
+    title: "Stimme",
     intro: "Lassen Sie Nachrichten von Ihrem eigenen Sprachserver vorlesen.",
     loadFailed: "Die Stimmeinstellungen konnten nicht geladen werden",
 

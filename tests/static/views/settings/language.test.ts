@@ -12,7 +12,8 @@ test("the page uses the browser's language if available, otherwise English", asy
   await german.page.getByRole("heading", { name: "Was beschäftigt Sie?" }).waitFor();
   await expect.poll(() => german.page.getAttribute("html", "lang")).toBe("de");
   await using japanese = await bench.open("/new", { locale: "ja-JP" });
-  await japanese.page.getByRole("heading", { name: "何を話しましょうか" }).waitFor();
+  const greeting = japanese.page.getByRole("heading", { name: "何を話しましょうか" });
+  await expect.poll(() => greeting.evaluate((heading) => getComputedStyle(heading).wordBreak)).toBe("auto-phrase");
   await using french = await bench.open("/new", { locale: "fr-FR" });
   await french.page.getByRole("heading", { name: "What’s on your mind?" }).waitFor();
   await expect.poll(() => french.page.getAttribute("html", "lang")).toBe("en");
