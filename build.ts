@@ -23,6 +23,8 @@ const ROOT = new URL("./", import.meta.url);
 
 /** File next to the executables. */
 const NOTICES_FILE = "licences.txt";
+/** Is in the executable, for the page. */
+const CHANGELOG_FILE = "CHANGELOG.md";
 const BILL_FILE = "parlor.cdx.json";
 
 const MODES: Record<string, Mode> = {
@@ -84,6 +86,7 @@ async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuild
       packages: await readPackages(root, packages),
     };
     await Deno.mkdir(new URL("./", path), { recursive: true });
+    await Deno.copyFile(new URL(CHANGELOG_FILE, root), `${stage}/${CHANGELOG_FILE}`);
     await Deno.writeTextFile(`${stage}/${NOTICES_FILE}`, formatNotices(product));
     await Deno.writeTextFile(new URL(NOTICES_FILE, path), formatNotices(product));
     await Deno.writeTextFile(new URL(BILL_FILE, path), createBillOfMaterials(product));
@@ -98,7 +101,7 @@ async function compile(compiler: string, stage: string, to: string, permissions:
   // A code cache would be in the shared temporary folder, under a name that any user of the machine can take first.
   // Children of the sandbox are the executable itself, whose runtime takes V8 flags only when it's compiled.
   const flags = ["--quiet", "--no-check", "--no-code-cache", `--v8-flags=${LINEAR_REGEXP_FLAG}`, ...permissions];
-  const included = ["--include", "static/dist", "--include", "app", "--include", NOTICES_FILE];
+  const included = ["static/dist", "app", NOTICES_FILE, CHANGELOG_FILE].flatMap((path) => ["--include", path]);
   const forTarget = target === undefined ? [] : ["--target", target.triple];
   const env = Deno.env.toObject();
   // A given runtime is for this machine.
@@ -217,8 +220,9 @@ async function stagePiece(
   for (const [, path] of files) packages.add(findPackageFolder(await Deno.realPath(path))!);
   const workers = new Set<string>();
   const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
-    // In the source, the file that reads the notices is in a folder of services/; the bundle is flat.
-    if (path.endsWith(`/${NOTICES_FILE}`)) return `new URL("../${NOTICES_FILE}", import.meta.url)`;
+    // In the source, the files that read these are in folders of services/; the bundle is flat.
+    const embedded = [NOTICES_FILE, CHANGELOG_FILE].find((name) => path.endsWith(`/${name}`));
+    if (embedded !== undefined) return `new URL("../${embedded}", import.meta.url)`;
     const isStaged = path.startsWith("../static/dist/");
     if (isStaged || files.has(path.replace(/^\.\/|\.bin$/g, ""))) return found;
     const name = /^\.\/(\w+)\.ts$/.exec(path)?.[1];

@@ -64,6 +64,10 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
     const { STOP_HELP, runStop } = await import("./services/cli/stop.ts");
     return { help: STOP_HELP, run: (args, { print }) => runStop(readConfig([...args]), print) };
   }],
+  ["upgrade", async () => {
+    const { UPGRADE_HELP, runUpgrade } = await import("./services/cli/upgrade.ts");
+    return { help: UPGRADE_HELP, run: (args, { print }) => runUpgrade(args, { readConfig, version: VERSION, print }) };
+  }],
 ]);
 const encoder = new TextEncoder();
 

@@ -1,19 +1,22 @@
 /**
- * `/api/data`, `/api/findings`, `/api/licences` and `/api/trash`: disk usage, backups, diagnostics, licenses, and
- * deleted items that can be restored.
+ * `/api/data`, `/api/findings`, `/api/releases`, `/api/changelog`, `/api/licences` and `/api/trash`: disk usage,
+ * backups, diagnostics, new versions, licenses, and deleted items that can be restored.
  */
 import type { Services } from "../services/services.ts";
+import { readChangelog } from "../services/releases/changelog.ts";
 import { loadLicenseNotices } from "../services/diagnostics/license_notices.ts";
 import { formatAttachmentHeader, sendFile } from "./http/file_response.ts";
 import { createRouter } from "./http/router.ts";
 import {
   backupFileRoute,
   changeBackupsRoute,
+  changelogRoute,
   checkStoredRoute,
   dataRoute,
   emptyTrashRoute,
   findingsRoute,
   licencesRoute,
+  releasesRoute,
   removeBackupRoute,
   restoreTrashRoute,
   restoreUnreadableRoute,
@@ -21,6 +24,7 @@ import {
   toBackupSettingsJson,
   toDataJson,
   toIntegrityJson,
+  toReleasesJson,
   trashRoute,
   unreadableRoute,
 } from "./schemas/data.ts";
@@ -79,6 +83,11 @@ export function dataRoutes(services: Services) {
       const { from, madeAt } = await healer.heal(path, { acceptsOlder: accept_older });
       return c.json({ from, made_at: madeAt }, 200);
     })
+    .openapi(releasesRoute, async (c) => {
+      const releases = await services.releases();
+      return c.json(toReleasesJson(services.version, releases.host, releases.getState()), 200);
+    })
+    .openapi(changelogRoute, async (c) => c.json({ text: await readChangelog() }, 200))
     .openapi(licencesRoute, async (c) => c.json(await loadLicenseNotices(), 200));
 }
 

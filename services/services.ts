@@ -103,7 +103,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       `Listening on ${config.host}, but requests from other machines are refused because allowed_hosts is empty`,
     );
   }
-  const exactOrigins = [config.hubUrl, config.cardSiteUrl];
+  const exactOrigins = [config.hubUrl, config.cardSiteUrl, ...config.releasesUrl === null ? [] : [config.releasesUrl]];
   const guard = scope.lazy(async (onClose) => {
     const { openGuard } = await import("./http/guard/guarded_fetch.ts");
     const guard = await openGuard({ allow: [...config.guardAllow], exactOrigins, ownListeners });
@@ -616,6 +616,28 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const { Diagnostics } = await import("./diagnostics/data_report.ts");
     return new Diagnostics(config, await backups(), core.databaseMark, options.backupPassphrase);
   });
+  const releases = scope.lazy(async (onClose) => {
+    const { ReleaseCheck } = await import("./releases/releases.ts");
+    const { releasesUrl: url, releasesProxy: proxy } = config;
+    const check = new ReleaseCheck({
+      ...core,
+      sealer: sealer.forPurpose("settings"),
+      source: url === null ? undefined : { url, proxy },
+      isWanted: () => settings.get().settings.check_releases,
+      openGuard: guard,
+    });
+    onClose(() => check.close());
+    return check;
+  });
+  // Turning it on asks at once, instead of with the next maintenance.
+  if (config.releasesUrl !== null) {
+    events.subscribe(({ kind }) => {
+      if (kind !== "settings" || !settings.get().settings.check_releases) return;
+      releases().then((check) => check.look()).catch((error) =>
+        log("error", "Can't look for new versions", { error: getErrorMessage(error) })
+      );
+    });
+  }
   const setup = scope.lazy(async () => {
     const { Setup, detectSetupEnvironment } = await import("./settings/settings.ts");
     const environment = await detectSetupEnvironment(config.discoverHosts);
@@ -675,6 +697,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     responses,
     usage,
     integrity,
+    releases,
   });
 
   return {
@@ -749,6 +772,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     /** Restores what can't be read. */
     healer,
     diagnostics,
+    /** Whether there is a newer version. */
+    releases,
     setup,
     tailnet,
     /**

@@ -19,6 +19,7 @@ const COMMAND_FLAGS = [
   "replace",
   "plain",
   "deep",
+  "check",
   "item",
 ];
 const OTHER_VARIABLES = [

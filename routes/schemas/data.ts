@@ -3,6 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { DataReport } from "../../services/diagnostics/data_report.ts";
 import type { IntegrityState } from "../../services/integrity/damage.ts";
 import type { BackupSettings } from "../../services/backup/backup_settings.ts";
+import type { ReleaseState } from "../../services/releases/releases.ts";
 import { ERRORS, json, jsonBody, RangeHeaders, Time } from "./common.ts";
 import { Job } from "./jobs.ts";
 
@@ -229,6 +230,54 @@ export const licencesRoute = createRoute({
 
 /** The license notice of a package. */
 export type LicenseNoticeJson = z.output<typeof Notice>;
+
+const Releases = z.object({
+  version: z.string().openapi({ description: "This version" }),
+  host: z.string().nullable().openapi({
+    description: "The host that is asked if the setting `check_releases` is on; null if `releases_url` isn't set",
+  }),
+  checked_at: Time.nullable().openapi({ description: "When it was asked last; null if it never was" }),
+  newer: z.object({
+    version: z.string(),
+    url: z.string().optional().openapi({ description: "Page of the release" }),
+    notes: z.string().optional().openapi({ description: "What changed, in Markdown" }),
+  }).nullable().openapi({ description: "The newest version, if it's newer than this one" }),
+  error: z.string().optional().openapi({ description: "Why the last request failed" }),
+}).openapi("Releases");
+
+/** `GET /api/releases` */
+export const releasesRoute = createRoute({
+  method: "get",
+  path: "/api/releases",
+  tags: ["Maintenance"],
+  summary: "Get what is known about newer versions",
+  description: "Sends no request. Parlor never installs a version itself.",
+  responses: { 200: json(Releases, "The result of the last request"), ...ERRORS },
+});
+
+/** Returns the JSON of the check. */
+export function toReleasesJson(version: string, host: string | undefined, state: ReleaseState): ReleasesJson {
+  const { checkedAtMs, newer, error } = state;
+  return {
+    version,
+    host: host ?? null,
+    checked_at: checkedAtMs === null ? null : new Date(checkedAtMs).toISOString(),
+    newer: newer ?? null,
+    ...(error !== undefined && { error }),
+  };
+}
+
+/** What is known about newer versions. */
+export type ReleasesJson = z.output<typeof Releases>;
+
+/** `GET /api/changelog` */
+export const changelogRoute = createRoute({
+  method: "get",
+  path: "/api/changelog",
+  tags: ["Maintenance"],
+  summary: "Get the changelog of this version",
+  responses: { 200: json(z.object({ text: z.string() }), "Markdown, newest version first"), ...ERRORS },
+});
 
 /** Longer than other IDs, because some contain the ID of the deleted item. */
 const TrashId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/, "an ID has 1 to 100 letters, digits, _ or -");

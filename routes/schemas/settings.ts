@@ -64,6 +64,12 @@ const FIELDS = {
   speech_voice: z.string().max(300).nullable().openapi({
     description: "Voice for text in quotation marks; null uses the configured one",
   }),
+  check_releases: z.boolean().openapi({
+    description: "Whether Parlor asks `releases_url` once a day for a new version. Nothing is installed",
+  }),
+  dismissed_release: z.string().max(120).nullable().openapi({
+    description: "The version whose notice in the page was dismissed",
+  }),
   language: z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, "a language is a tag such as de or pt-BR").max(35)
     .nullable().openapi({ description: "null uses the browser's language" }),
   theme: z.enum(["system", "light", "dark"]),
@@ -138,6 +144,8 @@ const Body = z.object({
   keep_recordings: FIELDS.keep_recordings.nullish(),
   narration_voice: FIELDS.narration_voice.optional(),
   speech_voice: FIELDS.speech_voice.optional(),
+  check_releases: FIELDS.check_releases.nullish(),
+  dismissed_release: FIELDS.dismissed_release.optional(),
   language: FIELDS.language.optional(),
   theme: FIELDS.theme.nullish(),
   accent_hue: FIELDS.accent_hue.optional(),

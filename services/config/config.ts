@@ -14,6 +14,7 @@ import {
 } from "./config_keys.ts";
 import { type ConfigValue, parseTomlValue, parseValueText } from "./config_values.ts";
 import { KeyedMutex } from "../async/locks.ts";
+import { PROJECT } from "../platform/project.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 
 type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}`
@@ -80,6 +81,8 @@ export function loadConfig(input: ConfigInput): Config {
     // An empty value means "not set".
     values[toCamelCase(key)] = Object.freeze(value ?? row.default);
   }
+  // Not in the table, whose defaults are those of the documentation.
+  if (sources.releases_url === "default") values.releasesUrl = PROJECT.releasesUrl || null;
   values.dataDir = dataDir;
   const config = Object.freeze({ ...values, sources: Object.freeze(sources) }) as Config;
   checkTogether(config);

@@ -13,6 +13,7 @@ import {
   httpUrl,
   oneOf,
   origins,
+  proxyUrl,
   type ValueType,
 } from "./config_values.ts";
 
@@ -136,6 +137,19 @@ export const CONFIG_KEYS = {
     about: "site for character search and imports",
     check: httpUrl,
   },
+  releases_url: {
+    type: "string",
+    default: null,
+    about:
+      "address of the newest release, asked once a day if the owner turns that on; default: that of the build, if it has one",
+    check: httpUrl,
+  },
+  releases_proxy: {
+    type: "string",
+    default: null,
+    about: "HTTP proxy for requests to releases_url, such as http://proxy.example.org:3128",
+    check: proxyUrl,
+  },
   upstream_connect_timeout_ms: {
     type: "integer",
     default: 10_000,
@@ -257,7 +271,7 @@ function toPlaceholder({ type, check }: ConfigKey): string {
   if (type === "integer") return "NUMBER";
   if (type === "list") return "A,B,…";
   if (type === "path") return "PATH";
-  return check === httpUrl ? "URL" : check === hosts ? "HOST" : "NAME";
+  return check === httpUrl || check === proxyUrl ? "URL" : check === hosts ? "HOST" : "NAME";
 }
 
 /** Returns the text of `parlor --help`. */
@@ -272,6 +286,7 @@ export function renderHelp(version: string): string {
     "       parlor key export | import | rotate",
     "       parlor doctor [--url URL]",
     "       parlor stop",
+    "       parlor upgrade --check",
     "       parlor licenses",
     "       parlor help [COMMAND]",
     "       parlor --help | --version | --print-config",

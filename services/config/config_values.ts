@@ -74,6 +74,15 @@ export function httpUrl(value: ConfigValue): void {
   }
 }
 
+/** A check that a string is the address of an HTTP proxy: `http://`, a host and a port, nothing more. */
+export function proxyUrl(value: ConfigValue): void {
+  if (typeof value !== "string") return;
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || url.protocol !== "http:" || url.href !== `${url.origin}/`) {
+    throw new Error("expected an address such as http://proxy.example.org:3128, without credentials and path");
+  }
+}
+
 /** A check that each item is an IP address or a CIDR such as `10.0.0.0/8`. */
 export function cidrs(value: ConfigValue): void {
   for (const item of toItems(value)) {

@@ -307,6 +307,7 @@ interface MaintainedServices {
   responses: Lazy<{ sweep(): Promise<void> }>;
   usage: Lazy<{ sweep(): Promise<void> }>;
   integrity: Lazy<{ look(): void }>;
+  releases: Lazy<{ look(): void }>;
 }
 
 const MINUTE_MS = 60 * 1000;
@@ -417,6 +418,14 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       everyMs: 10 * MINUTE_MS,
       isLater: true,
       run: async () => (await services.integrity()).look(),
+    },
+    {
+      name: "look for a new version",
+      everyMs: HOUR_MS,
+      async run() {
+        const isWanted = core.config.releasesUrl !== null && core.settings.get().settings.check_releases;
+        if (isWanted) (await services.releases()).look();
+      },
     },
     {
       name: "remove expired responses",

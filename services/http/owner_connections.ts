@@ -24,6 +24,8 @@ export interface OwnerConnectionsOptions extends OwnerPolicy {
   keepsConnections?: boolean;
   /** PEM certificates to trust in addition to the system's. */
   caCerts?: string[];
+  /** An HTTP proxy of the owner for all requests. It resolves their names; only its own addresses are judged. */
+  proxyUrl?: string;
 }
 
 /** How to send one request. */
@@ -62,6 +64,7 @@ export class OwnerConnections {
   readonly #options: OwnerConnectionsOptions;
   #direct: Deno.HttpClient | undefined;
   #proxied: Promise<{ proxy: GuardProxy; client: Deno.HttpClient }> | undefined;
+  #forwarded: Deno.HttpClient | undefined;
   /** The judged addresses of each name and port. */
   readonly #judged = new Map<string, string[]>();
   /** Why a connection of the proxy failed last. */
@@ -81,6 +84,8 @@ export class OwnerConnections {
    * @throws {AppError} `address_not_allowed`
    */
   async route(url: URL, limitMs: number, signal: AbortSignal): Promise<Route | undefined> {
+    const { proxyUrl } = this.#options;
+    if (proxyUrl !== undefined) return await this.#routeToProxy(url, new URL(proxyUrl));
     const addresses = preferPublic(await resolveOwnerUrl(url, this.#options));
     if (addresses.length === 0) return undefined;
     const target = toTarget(url);
@@ -116,8 +121,27 @@ export class OwnerConnections {
     };
   }
 
+  async #routeToProxy(url: URL, proxy: URL): Promise<Route> {
+    const [address] = preferPublic(await resolveOwnerUrl(proxy, this.#options));
+    if (address === undefined) throw new Error(`the proxy "${proxy.host}" is unknown`);
+    const { port } = toTarget(proxy);
+    const host = address.includes(":") ? `[${address}]` : address;
+    this.#forwarded ??= Deno.createHttpClient({ ...this.#poolOptions, proxy: { url: `http://${host}:${port}` } });
+    return {
+      url,
+      headers: {},
+      addresses: [address],
+      port,
+      client: this.#forwarded,
+      isRemembered: false,
+      fail: () => new Error(`the proxy "${proxy.host}" refused the connection`),
+    };
+  }
+
   /** Closes all connections. */
   close(): void {
+    this.#forwarded?.close();
+    this.#forwarded = undefined;
     this.#direct?.close();
     this.#direct = undefined;
     void this.#proxied?.then(({ proxy, client }) => {

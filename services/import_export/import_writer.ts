@@ -350,6 +350,12 @@ async function importToolServer(
 /** Settings that make Parlor record or read what the owner does. Only the owner turns them on. */
 const SWITCHES = { keep_recordings: "recordings_left_off", memory_proposals: "proposals_left_off" } as const;
 
+/**
+ * Answers that belong to the installation of the export: without the proposals, `memory_asked` would only suppress the
+ * question about them, and whether this one asks for new versions is decided here.
+ */
+const LEFT_OUT = new Set<keyof OwnerSettings>(["memory_asked", "check_releases", "dismissed_release"]);
+
 /** Applies settings, except those that switch something on. Web tools and the notification server are held. */
 async function importSettings(
   parts: Pick<ImportWriterDeps, "settings" | "speech" | "transcription" | "web" | "push" | "usage">,
@@ -364,8 +370,7 @@ async function importSettings(
       if (key === "prompt_templates") return false;
       if (!isDefault(key, now[key]) || isDefault(key, value as OwnerSettings[typeof key])) return false;
       if (Object.hasOwn(SWITCHES, key)) leftOff.push({ code: SWITCHES[key as keyof typeof SWITCHES] });
-      // Without the proposals, it would only suppress the question about them.
-      return !Object.hasOwn(SWITCHES, key) && key !== "memory_asked";
+      return !Object.hasOwn(SWITCHES, key) && !LEFT_OUT.has(key);
     }),
   ) as SettingsPatch;
   const templates = mergeTemplates(now.prompt_templates, item.settings.prompt_templates ?? []);

@@ -42,6 +42,10 @@ export interface OwnerSettings {
   narration_voice: string | null;
   /** Voice for text in quotation marks if the character has no voice; `null` for the configured one. */
   speech_voice: string | null;
+  /** Whether Parlor asks once a day for a new version. */
+  check_releases: boolean;
+  /** The version whose notice the owner dismissed. */
+  dismissed_release: string | null;
   /** BCP 47 language of the page; `null` for the browser's. */
   language: string | null;
   theme: "system" | "light" | "dark";
@@ -107,6 +111,8 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   keep_recordings: false,
   narration_voice: null,
   speech_voice: null,
+  check_releases: false,
+  dismissed_release: null,
   language: null,
   theme: "system",
   accent_hue: null,

@@ -1,10 +1,20 @@
-/** API calls for the server itself: disk usage, licenses, the health check, and the tailnet node. */
-import type { DataReport, Finding, LicenseNotice, StoredReport, TailnetStatus } from "./types.ts";
+/** API calls for the server itself: disk usage, licenses, new versions, the health check, and the tailnet node. */
+import type { DataReport, Finding, LicenseNotice, Releases, StoredReport, TailnetStatus } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 
 /** Returns the licenses of all bundled packages. @throws {ApiError} */
 export async function readLicenses(client: ApiClient): Promise<LicenseNotice[]> {
   return await (await client.send("GET", "/api/licences")).json();
+}
+
+/** Returns what is known about newer versions. Asks no other server. @throws {ApiError} */
+export async function getReleases(client: ApiClient): Promise<Releases> {
+  return await (await client.send("GET", "/api/releases")).json();
+}
+
+/** Returns the changelog of the server's version, in Markdown. @throws {ApiError} */
+export async function readChangelog(client: ApiClient): Promise<string> {
+  return (await (await client.send("GET", "/api/changelog")).json()).text;
 }
 
 /** Returns disk usage and backups. @throws {ApiError} */

@@ -53,6 +53,7 @@ export type {
   UsageTotalJson as UsageTotal,
 } from "../../../routes/schemas/usage.ts";
 export type { PageJson as Page } from "../../../routes/schemas/common.ts";
+export type { ReleasesJson as Releases } from "../../../routes/schemas/data.ts";
 export type {
   PromptTemplateJson as PromptTemplate,
   TemplateButtonJson as TemplateButton,

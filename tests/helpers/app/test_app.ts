@@ -183,8 +183,11 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
 /** The defaults of a new installation in a folder of the test, with the test's changes. */
 export function testConfig(dataDir: string, changes: Partial<Config> = {}): Config {
   const config = loadConfig({
-    // No test reaches a public site by accident; those that mean a hub or a card site bring their own.
-    args: ["--data-dir", dataDir, "--hub-url", NOWHERE, "--card-site-url", NOWHERE, "--discover-hosts", "127.0.0.1:9"],
+    // No test reaches a public site by accident; those that mean a hub, a card site or releases bring their own.
+    args: [
+      ...["--data-dir", dataDir, "--hub-url", NOWHERE, "--card-site-url", NOWHERE],
+      ...["--discover-hosts", "127.0.0.1:9", "--releases-url", ""],
+    ],
     environment: {},
     os: Deno.build.os,
     readTextFile: () => undefined,

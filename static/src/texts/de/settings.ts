@@ -114,6 +114,7 @@ export const settings: typeof English = {
       space: "Festplatte belegt Größe voll",
       unreadable: "beschädigt defekt kaputt verloren reparieren Bitfehler",
       documents: "Dateien PDF Anhänge Wissen",
+      "check-releases": "Aktualisierung neue Version Hinweis update upgrade",
       licences: "Open Source Lizenz MIT Pakete",
       findings: "Diagnose Problem Fehler prüfen",
     },
@@ -254,6 +255,24 @@ export const settings: typeof English = {
     askDeleteText:
       "Damit werden alle Zahlen endgültig gelöscht, auch die der Chats. Das lässt sich nicht rückgängig machen.",
     deleted: "Nutzung gelöscht",
+  },
+
+  releases: {
+    available: (version: string) => `Parlor ${version} ist verfügbar.`,
+    whatsNew: "Neuerungen",
+    dismiss: "Ausblenden",
+    changelog: "Änderungen",
+    changelogFailed: "Die Änderungen konnten nicht geladen werden",
+    installed: (version: string) => `Sie verwenden Version ${version}.`,
+    howToUpgrade: "Parlor aktualisiert sich nicht selbst: Ersetzen Sie das Programm oder laden Sie das neue Image.",
+    releasePage: "Seite dieser Version",
+    check: "Auf neue Versionen hinweisen",
+    checkHint: (host: string) =>
+      `Fragt einmal am Tag bei ${host} nach. Nichts wird installiert, und nichts über Ihre Daten wird gesendet.`,
+    noServer:
+      "Dieser Build sucht nicht nach neuen Versionen, weil er dafür keinen Server nennt. Sie können releases_url setzen.",
+    newest: (time: string) => `Dies ist die neueste Version. Zuletzt nachgefragt: ${time}.`,
+    failed: (time: string) => `Nach neuen Versionen konnte nicht gefragt werden (${time}).`,
   },
 
   about: {

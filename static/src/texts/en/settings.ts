@@ -113,6 +113,7 @@ export const settings = {
       space: "disk usage storage size full",
       unreadable: "damaged corrupt broken lost repair heal scrub bit rot",
       documents: "files pdf attachments knowledge",
+      "check-releases": "update upgrade new version release notify automatic",
       licences: "open source license mit packages",
       findings: "doctor diagnostics problem error check",
     },
@@ -248,6 +249,23 @@ export const settings = {
     askDelete: "Delete usage?",
     askDeleteText: "This permanently deletes all counts, those of chats too. You can’t undo this.",
     deleted: "Usage deleted",
+  },
+
+  releases: {
+    available: (version: string) => `Parlor ${version} is available.`,
+    whatsNew: "What’s new",
+    dismiss: "Dismiss",
+    changelog: "Changelog",
+    changelogFailed: "Couldn’t load the changelog",
+    installed: (version: string) => `You use version ${version}.`,
+    howToUpgrade: "Parlor doesn’t upgrade itself: replace the program, or pull the new image.",
+    releasePage: "Page of this release",
+    check: "Tell me about new versions",
+    checkHint: (host: string) => `Asks ${host} once a day. Nothing is installed, and nothing about your data is sent.`,
+    noServer:
+      "This build doesn’t look for new versions, because it names no server for that. You can set releases_url.",
+    newest: (time: string) => `This is the newest version. Last asked: ${time}.`,
+    failed: (time: string) => `Couldn’t ask for new versions (${time}).`,
   },
 
   about: {

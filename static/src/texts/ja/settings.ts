@@ -114,6 +114,7 @@ export const settings: typeof English = {
       space: "ディスク 使用量 容量",
       unreadable: "破損 壊れた 修復 復旧",
       documents: "ファイル PDF 添付",
+      "check-releases": "アップデート 更新 新しいバージョン 通知 update",
       licences: "オープンソース ライセンス MIT",
       findings: "診断 問題 エラー",
     },
@@ -249,6 +250,24 @@ export const settings: typeof English = {
     askDelete: "利用状況を削除しますか？",
     askDeleteText: "チャットの分も含めて、すべての記録を完全に削除します。元に戻せません。",
     deleted: "利用状況を削除しました",
+  },
+
+  releases: {
+    available: (version: string) => `Parlor ${version} が利用できます。`,
+    whatsNew: "新機能",
+    dismiss: "閉じる",
+    changelog: "変更履歴",
+    changelogFailed: "変更履歴を読み込めませんでした",
+    installed: (version: string) => `使用中のバージョンは ${version} です。`,
+    howToUpgrade: "Parlor は自動では更新されません。プログラムを置き換えるか、新しいイメージを取得してください。",
+    releasePage: "このリリースのページ",
+    check: "新しいバージョンを知らせる",
+    checkHint: (host: string) =>
+      `1 日 1 回 ${host} に問い合わせます。インストールは行わず、データに関する情報も送信しません。`,
+    noServer:
+      "このビルドには問い合わせ先のサーバーがないため、新しいバージョンを確認しません。releases_url で設定できます。",
+    newest: (time: string) => `最新のバージョンです。最後の問い合わせ：${time}`,
+    failed: (time: string) => `新しいバージョンを確認できませんでした（${time}）。`,
   },
 
   about: {

@@ -1,16 +1,19 @@
 /** About: version, licenses, and diagnostics of the installation. */
 import { foldForSearch } from "../../../../services/json/search_fold.ts";
 import { useState } from "preact/hooks";
-import { readFindings, readLicenses } from "../../api/server.ts";
+import { getReleases, readFindings, readLicenses } from "../../api/server.ts";
 import type { Finding, LicenseNotice } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, LinkButton } from "../../components/Button.tsx";
 import { Icon, type IconName } from "../../components/Icon.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { Switch } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { type ServerTexts, translateFinding, useServerTexts } from "../../texts/server_texts.ts";
+import { formatDateTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
+import { CHANGELOG_PATH } from "../releases/UpdateNotice.tsx";
 import { useResource } from "../hooks.tsx";
 
 /** The server's version and diagnostics. */
@@ -23,10 +26,47 @@ export function AboutPage() {
       <div class="settings-part">
         <p>{t.text}</p>
         {version && <p class="muted">{t.version} {version}</p>}
+        <NewVersions />
+        <div class="actions-row">
+          <LinkButton href={CHANGELOG_PATH}>{texts.releases.changelog}</LinkButton>
+        </div>
       </div>
       <Licenses />
       <Findings />
     </section>
+  );
+}
+
+/** Whether to ask for new versions, and what the last request found. */
+function NewVersions() {
+  const store = useStore();
+  const { api, preferences } = store;
+  const { value } = useResource(() => getReleases(api.client), "release_check");
+  const settings = preferences.settings.value;
+  const t = texts.releases;
+  if (!settings || !value) return null;
+  if (value.host === null) return <p id="check-releases" class="muted" tabIndex={-1}>{t.noServer}</p>;
+  const { checked_at, error, newer } = value;
+  return (
+    <>
+      <Switch
+        id="check-releases"
+        label={t.check}
+        hint={t.checkHint(value.host)}
+        isOn={settings.check_releases}
+        onChange={(check_releases) =>
+          void preferences.change({ check_releases }).catch((thrown) => store.report(thrown))}
+      />
+      {settings.check_releases && checked_at !== null && (
+        <p class="muted" role="status">
+          {error
+            ? `${t.failed(formatDateTime(checked_at))} ${error}`
+            : newer
+            ? t.available(newer.version)
+            : t.newest(formatDateTime(checked_at))}
+        </p>
+      )}
+    </>
   );
 }
 

@@ -24,6 +24,7 @@ import {
 import { PageHeader } from "../shell/PageHeader.tsx";
 
 const AboutPage = lazy(() => import("../data/AboutPage.tsx").then((file) => file.AboutPage));
+const ChangelogPage = lazy(() => import("../releases/ChangelogPage.tsx").then((file) => file.ChangelogPage));
 const ImportPage = lazy(() => import("../import_export/ImportPage.tsx").then((file) => file.ImportPage));
 const DataPage = lazy(() => import("../data/DataPage.tsx").then((file) => file.DataPage));
 const ModelsPage = lazy(() => import("../models/ModelsPage.tsx").then(({ ModelsPage }) => ModelsPage));
@@ -199,6 +200,7 @@ function getPage(section: string, item: string | undefined): ComponentChildren {
       ? <PersonasPage />
       : <PersonaFormPage key={item} id={item === "new" ? undefined : item} />;
   }
+  if (section === "about" && item === "changelog") return <ChangelogPage />;
   if (section === "about") return <AboutPage />;
   if (section === "connections") {
     if (item === undefined) return <ConnectionsPage />;

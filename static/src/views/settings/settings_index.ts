@@ -167,6 +167,8 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
     ],
     about: [
       ["", texts.about.version],
+      ["check-releases", texts.releases.check],
+      ["", texts.releases.changelog, "about/changelog"],
       ["licences", texts.licenses.title],
       ["findings", texts.about.findings],
     ],

@@ -1,19 +1,21 @@
 /** The first-run setup: a model, a name, a passkey, each skippable; then a chat with the built-in character. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
+import { getReleases } from "../../api/server.ts";
 import { Drafted, useFormDraft } from "../../components/forms/Drafted.tsx";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import type { IconName } from "../../components/Icon.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { Switch } from "../../components/forms/inputs.tsx";
 import { deviceName, enroll } from "../../state/app/passkeys.ts";
 import { SETUP_STEPS, type SetupStep } from "../../state/app/router.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame, PasskeysUnavailable } from "../auth/GateFrame.tsx";
 import { DetectedServers } from "../connections/DetectedServers.tsx";
-import { useAction } from "../hooks.tsx";
+import { useAction, useResource } from "../hooks.tsx";
 
 const ConnectionForm = lazy(() => import("../connections/ConnectionForm.tsx").then((file) => file.ConnectionForm));
 
@@ -107,20 +109,27 @@ function ModelStep({ onNext }: StepProps) {
   );
 }
 
-/** Asks for the name. */
+/** Asks for the name, and once whether to look for new versions, if this build names a server for that. */
 function NameStep({ onNext }: StepProps) {
-  const { preferences } = useStore();
+  const { api, preferences } = useStore();
   const t = texts.welcome;
   const [typed, setTyped] = useState<string>();
   const [failure, setFailure] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const draft = useFormDraft("setup:name");
-  const name = typed ?? preferences.settings.value?.display_name ?? "";
+  const { value: releases } = useResource(() => getReleases(api.client));
+  const [checks, setChecks] = useState<boolean>();
+  const settings = preferences.settings.value;
+  const name = typed ?? settings?.display_name ?? "";
+  const isChecking = checks ?? settings?.check_releases ?? false;
   const save = async () => {
     setBusy(true);
     setFailure(undefined);
     try {
-      await preferences.change({ display_name: name.trim() });
+      await preferences.change({
+        ...(name.trim() !== "" && { display_name: name.trim() }),
+        ...(checks !== undefined && { check_releases: checks }),
+      });
       draft.clear();
       onNext();
     } catch (thrown) {
@@ -133,7 +142,7 @@ function NameStep({ onNext }: StepProps) {
       class="form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (name.trim() === "") onNext();
+        if (name.trim() === "" && checks === undefined) onNext();
         else void save();
       }}
     >
@@ -148,6 +157,14 @@ function NameStep({ onNext }: StepProps) {
           onInput={setTyped}
         />
       </Drafted>
+      {releases && releases.host !== null && (
+        <Switch
+          label={texts.releases.check}
+          hint={texts.releases.checkHint(releases.host)}
+          isOn={isChecking}
+          onChange={setChecks}
+        />
+      )}
       <div class="gate-actions">
         <Button type="submit" kind="primary" isBusy={isBusy}>{t.goOn}</Button>
         <Button kind="quiet" onClick={onNext}>{t.skip}</Button>

@@ -39,6 +39,10 @@ const MemoryInboxLink = lazy(() => import("../memory/MemoryNotice.tsx").then((fi
   as: "overlay",
 });
 
+const UpdateNotice = lazy(() => import("../releases/UpdateNotice.tsx").then((file) => file.UpdateNotice), {
+  as: "overlay",
+});
+
 const Palette = lazy(() => import("../palette/Palette.tsx").then((file) => file.Palette), { as: "overlay" });
 const ShortcutsDialog = lazy(() => import("../palette/ShortcutsDialog.tsx").then((file) => file.ShortcutsDialog), {
   as: "overlay",
@@ -88,6 +92,7 @@ function Frame() {
       <div class="stage">
         <Banners />
         <MemoryNotice />
+        {store.preferences.settings.value?.check_releases && <UpdateNotice />}
         <Screen />
       </div>
       <RightPanel />

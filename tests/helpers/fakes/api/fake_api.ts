@@ -502,6 +502,8 @@ function defaultSettings(): Settings {
     auto_summary: true,
     memory_proposals: false,
     memory_asked: true,
+    check_releases: false,
+    dismissed_release: null,
     memory_budget_percent: 10,
     memory_idle_minutes: 30,
     auto_speak: false,

@@ -1,5 +1,5 @@
 /** The fake API for the list of conversations, the trash and jobs. */
-import type { DataReport, Job, SearchHit, TrashItem } from "../../../../static/src/api/types.ts";
+import type { DataReport, Job, Releases, SearchHit, TrashItem } from "../../../../static/src/api/types.ts";
 import type { FakeApi, Handler } from "./fake_api.ts";
 
 /** Trash and jobs of a fake API. */
@@ -13,6 +13,12 @@ export class FakeHouse {
   importable = { kinds: ["sillytavern", "tavern", "chatgpt", "openwebui", "parlor", "newer"], max_bytes: 50_000_000 };
   backupDir: string | null = null;
   backups: DataReport["backups"] = [];
+  releases: Releases = { version: "0.2.0", host: null, checked_at: null, newer: null };
+  changelog = [
+    "# Changelog\n\nChanges.\n",
+    "## 0.2.0 (2026-01-01)\n\n### Fixed\n\n- Chats stay where they are. See [Chats](docs/api.md).\n",
+    "## 0.1.0 (2025-01-01)\n\n- The first one\n",
+  ].join("\n");
   /** Uploads of dry runs expire. */
   isUploadGone = false;
 
@@ -75,6 +81,8 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
       /^\/api\/findings$/,
       () => Response.json([{ level: "ok", code: "config_ok", params: {}, about: "The configuration is valid" }]),
     ],
+    ["GET", /^\/api\/releases$/, () => Response.json(house.releases)],
+    ["GET", /^\/api\/changelog$/, () => Response.json({ text: house.changelog })],
     ["GET", /^\/api\/import\/sources$/, () => Response.json([])],
     ["GET", /^\/api\/import$/, () => Response.json(house.importable)],
     ["GET", /^\/api\/export$/, () => new Response("everything", { headers: { "content-type": "application/zip" } })],
