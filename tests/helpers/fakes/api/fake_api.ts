@@ -317,6 +317,9 @@ export class FakeApi implements AsyncDisposable {
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at))
       .map(({ messages, ...head }) => ({
         last_message_at: messages.at(-1)?.created_at ?? head.updated_at,
+        unread: false,
+        snippet: "",
+        character_ids: [],
         ...head,
         message_count: messages.length,
       }));

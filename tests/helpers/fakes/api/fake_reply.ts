@@ -1,5 +1,5 @@
 /** A reply of the fake API, written by the test and streamed to any number of clients from any position. */
-import type { ErrorBody, Message } from "../../../../static/src/api/types.ts";
+import type { ErrorBody, Message, RunningReply } from "../../../../static/src/api/types.ts";
 
 const encoder = new TextEncoder();
 
@@ -31,11 +31,14 @@ export class FakeReply {
   }
 
   /** The reply in the list of running replies. */
-  listed() {
+  listed(): RunningReply {
     return {
       assistant_message_id: this.message.id,
       conversation_id: this.#conversationId,
       started_at: this.#startedAt,
+      status: "streaming",
+      is_waiting: false,
+      pending_calls: [],
     };
   }
 
