@@ -5,10 +5,10 @@ import {
   GROWING_MS,
   MAX_TEXT_LENGTH,
   MAX_TRIES,
-  MAX_VAIN_TRIES,
   MESSAGE_MS,
   RenderBudget,
   RenderLimitError,
+  RETRY_PAUSES_MS,
 } from "./limits.ts";
 import { resolveHtml } from "./html_tokens.ts";
 import { findFootnotes } from "./extensions.ts";
@@ -65,9 +65,9 @@ export class GrowingMarkdown {
   #tries = 0;
   /** Attempts in a row that got no further. */
   #vainTries = 0;
-  /** Completed steps at the end of the last attempt; see `isLate`. */
+  /** Completed steps at the end of the last attempt; see `retryAfterMs`. */
   #progress = 0;
-  #isLate = false;
+  #retryAfterMs: number | undefined;
   #isRetry = false;
 
   constructor({ now, hasBreaks = true }: GrowingOptions = {}) {
@@ -115,11 +115,11 @@ export class GrowingMarkdown {
   }
 
   /**
-   * True if rendering ran out of time and `retry` may succeed: rendered blocks stay, and the machine may have been
-   * busy.
+   * When to call `retry`, in milliseconds: rendering ran out of time and may succeed later, since rendered blocks stay
+   * and the machine may have been busy. Undefined if it's complete or was tried often enough.
    */
-  get isLate(): boolean {
-    return this.#isLate;
+  get retryAfterMs(): number | undefined {
+    return this.#retryAfterMs;
   }
 
   /** Parses the text once more. Call it when idle; `update` then returns the result. */
@@ -174,7 +174,7 @@ export class GrowingMarkdown {
     const progress = this.#shown.at(-1)?.kind === "plain" ? this.#known.size - MAX_TEXT_LENGTH : -waiting;
     this.#tries++;
     this.#vainTries = this.#tries === 1 || progress > this.#progress ? 0 : this.#vainTries + 1;
-    this.#isLate = !isInTime && this.#vainTries < MAX_VAIN_TRIES && this.#tries < MAX_TRIES;
+    this.#retryAfterMs = isInTime || this.#tries >= MAX_TRIES ? undefined : RETRY_PAUSES_MS[this.#vainTries];
     this.#progress = progress;
   }
 

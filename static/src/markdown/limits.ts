@@ -46,9 +46,14 @@ export const MAX_HTML_DEPTH = 500;
 /** Most columns of a table. Browsers lay out wide tables in quadratic time. */
 export const MAX_COLUMNS = 500;
 
-/** Most attempts to render a message that ran out of time, and most of them in a row that got no further. */
+/** Most attempts to render a message that ran out of time. */
 export const MAX_TRIES = 10;
-export const MAX_VAIN_TRIES = 3;
+
+/**
+ * Pauses before the next attempt, in milliseconds, after so many in a row that got no further. A machine that was busy
+ * has time again later; a text that needs too much doesn't take all of it.
+ */
+export const RETRY_PAUSES_MS = [0, 0, 0, 1000, 4000, 15_000];
 
 /** Why a text was not rendered. */
 type LimitReason = "time" | "depth" | "length" | "tags" | "columns";

@@ -65,14 +65,21 @@ function Blocks({ text, isFinal, citations, hasSpeech = false, hasBreaks = true 
     if (needsMaths) void loadMath();
   }, [needsMaths]);
   const [tries, setTries] = useState(0);
-  const { isLate } = growing.current;
+  const { retryAfterMs } = growing.current;
   useEffect(() => {
-    if (!isLate) return;
-    return whenIdle(() => {
-      growing.current!.retry();
-      setTries(tries + 1);
-    });
-  }, [isLate, tries]);
+    if (retryAfterMs === undefined) return;
+    let cancel: (() => void) | undefined;
+    const timer = setTimeout(() => {
+      cancel = whenIdle(() => {
+        growing.current!.retry();
+        setTries(tries + 1);
+      });
+    }, retryAfterMs);
+    return () => {
+      clearTimeout(timer);
+      cancel?.();
+    };
+  }, [retryAfterMs, tries]);
   const onClick = (event: MouseEvent & { currentTarget: EventTarget }) => {
     const copy = event.target instanceof Element ? event.target.closest(".formula-copy") : null;
     if (!copy) return showFootnote(event);

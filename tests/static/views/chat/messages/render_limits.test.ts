@@ -189,24 +189,35 @@ test(
   },
 );
 
-test("renders a formula that was late twice because the machine was busy", { tags: ["F03"] }, async () => {
-  const content = `A sum: $${"a+".repeat(60)}a$`;
-  await using ui = await bench.open("/c/none", {
+/** Opens a chat with one reply on a page where each reading of the clock takes 2 ms until an attempt in idle time. */
+async function openBusy(content: string, lastBusyAttempt: number): Promise<Opened> {
+  const ui = await bench.open("/c/none", {
     prepare: (api) => api.addConversation("c1", "Chat", [{ role: "assistant", content }]),
   });
-  // Until the second of the further attempts, each token of the formula takes 2 ms.
-  await ui.page.addInitScript(() => {
+  await ui.page.addInitScript((last) => {
     let [now, stepMs, attempts] = [0, 2, 0];
     performance.now = () => now += stepMs;
     const request = globalThis.requestIdleCallback.bind(globalThis);
     globalThis.requestIdleCallback = (work, options) =>
       request((deadline) => {
-        if (++attempts === 2) stepMs = 0;
+        if (++attempts === last) stepMs = 0;
         work(deadline);
       }, options);
-  });
+  }, lastBusyAttempt);
   await ui.page.goto(`${ui.api.origin}/c/c1`);
+  return ui;
+}
+
+test("renders a formula that was late twice because the machine was busy", { tags: ["F03"] }, async () => {
+  await using ui = await openBusy(`A sum: $${"a+".repeat(60)}a$`, 2);
   await message(ui.page, 0).locator("math").waitFor();
+});
+
+test("formats a message for which a busy machine had no time in four attempts", { tags: ["F02"] }, async () => {
+  await using ui = await openBusy("One *word*.\n\n".repeat(300), 5);
+  await message(ui.page, 0).getByText(NOTE).waitFor();
+  await expect.poll(() => message(ui.page, 0).locator("em").count()).toBe(300);
+  await expect.poll(() => message(ui.page, 0).getByText(NOTE).count()).toBe(0);
 });
 
 const USES = String.raw`\a`;
