@@ -3,6 +3,7 @@ import { render } from "preact";
 import { createApi } from "./api/api.ts";
 import { createAccessApi } from "./api/auth.ts";
 import { createClient, getClientHeaders } from "./api/client.ts";
+import { guardFetch } from "./api/proxy_sign_in.ts";
 import { whenIdle } from "./components/hooks.ts";
 import { findServiceWorker } from "./state/app/browser_parts.ts";
 import { findDeviceToken, findStorage } from "./state/app/device.ts";
@@ -17,7 +18,7 @@ const REGISTER_AFTER_MS = 4000;
 
 async function start(window: Window & typeof globalThis): Promise<void> {
   const token = findDeviceToken(findStorage(window));
-  const fetchFunction = window.fetch.bind(window);
+  const fetchFunction = guardFetch(window.fetch.bind(window), (isSignedOut) => store.onProxy(isSignedOut));
   const { origin } = window.location;
   const client = createClient(fetchFunction, origin, token, (error) => store.failedReads.add(error));
   const outbox = new Outbox(fetchFunction, getClientHeaders(origin, token), () => store.auth.peek());

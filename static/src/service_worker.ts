@@ -5,8 +5,9 @@
  * cached. What a user made and the server didn't get waits in the outbox; the worker sends it when the browser wakes it.
  * A new build waits until no page of the old one is open.
  */
+import { guardFetch } from "./api/proxy_sign_in.ts";
 import { OUTBOX_SYNC, sendEntries } from "./state/app/outbox_store.ts";
-import type { ReloadNotice } from "./state/app/page_update.ts";
+import type { ReloadNotice } from "./state/app/browser_parts.ts";
 import { keepShare } from "./state/app/shared_content.ts";
 
 /** Set by the build: the list of files, and a name that changes with any of them. */
@@ -114,7 +115,7 @@ worker.addEventListener("sync", (event) => {
 
 /** @throws {Error} if something has to wait longer, so that the browser repeats it */
 async function sendOutbox(): Promise<void> {
-  const isDone = await sendEntries({ fetch: (...request) => fetch(...request) });
+  const isDone = await sendEntries({ fetch: guardFetch((...request) => fetch(...request)) });
   if (!isDone) throw new Error("The server doesn't respond yet");
 }
 
@@ -210,7 +211,11 @@ async function cacheShell(): Promise<void> {
       const isPage = path === "/";
       const cached = isPage ? undefined : await caches.match(path);
       if (cached) await cache.put(path, cached);
-      else await cache.add(new Request(path, { priority: "low", ...isPage ? { cache: "reload" } : {} }));
+      else {
+        // Behind a redirect is the sign-in page of a proxy.
+        const options: RequestInit = { priority: "low", redirect: "error" };
+        await cache.add(new Request(path, { ...options, ...isPage ? { cache: "reload" } : {} }));
+      }
     }
   } catch (error) {
     await caches.delete(CACHE);

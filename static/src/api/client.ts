@@ -1,11 +1,12 @@
 /** The HTTP client of the page: headers, JSON, event streams, and every failure as an `ApiError`. */
 import type { ErrorBody, UpstreamFailure } from "./types.ts";
 import { isTransientFailure, parseErrorBody } from "./failures.ts";
+import { ProxySignInError } from "./proxy_sign_in.ts";
 import type { OutboxEntry } from "../state/app/outbox_store.ts";
 import { texts } from "../texts/texts.ts";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 
-/** A request that was refused, or got no response (`status` 0, code `no_answer`). */
+/** A request that was refused, or got no response from the server (`status` 0, code `no_answer` or `proxy_sign_in`). */
 export class ApiError extends Error {
   /** HTTP status; 0 if there was no response. */
   readonly status: number;
@@ -41,7 +42,7 @@ export class ApiError extends Error {
 
   /** True if the same request may succeed soon. False if another server failed, which Parlor already waited for. */
   get isTransient(): boolean {
-    return this.code === "no_answer" || isTransientFailure(this.status, this.code);
+    return ["no_answer", "proxy_sign_in"].includes(this.code) || isTransientFailure(this.status, this.code);
   }
 
   /** True if the change waits in the outbox and is sent when the server responds. */
@@ -137,6 +138,9 @@ export function getClientHeaders(pageOrigin: string, storedToken?: string): Reco
 }
 
 function createNoAnswer(cause: unknown): ApiError {
+  if (cause instanceof ProxySignInError) {
+    return new ApiError(0, { code: "proxy_sign_in", message: texts.errors.proxySignIn }, { cause });
+  }
   return new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }, { cause });
 }
 

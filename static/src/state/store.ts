@@ -73,6 +73,8 @@ export class Store {
   readonly refusal = signal<ApiError | undefined>(undefined);
   /** Why not even the state of sign-in can be read: the page's address isn't allowed. No sign-in helps then. */
   readonly hostRefusal = signal<ApiError | undefined>(undefined);
+  /** True while a proxy in front of the server wants a sign-in, so that nothing reaches the server. */
+  readonly isProxySignedOut = signal(false);
   /** True if the sidebar is open as a drawer, on narrow screens. */
   readonly isDrawerOpen = signal(false);
   /** The overlay that is shown over every screen. */
@@ -235,6 +237,13 @@ export class Store {
       // Other failures are shown by other requests.
       this.hostRefusal.value = error.status === 403 ? error : undefined;
     }
+  }
+
+  /** Notes whether the proxy in front of the server let the latest request pass. */
+  onProxy(isSignedOut: boolean): void {
+    this.isProxySignedOut.value = isSignedOut;
+    // A sign-in in another tab is noticed by the next request.
+    if (isSignedOut) this.failedReads.add({ isTransient: true, retryAfterMs: undefined });
   }
 
   /** Shows a failure that has no better place. */

@@ -64,3 +64,19 @@ export async function answerInTime<T>(answer: Promise<T>, timeoutMs = PART_TIMEO
     clearTimeout(timer);
   }
 }
+
+/** Tells the service worker that the page of this URL is loaded again for its new code. It answers by the port. */
+export interface ReloadNotice {
+  reload: string;
+}
+
+/** Lets the service worker wait for a slow server: the page that it has cached is the old one. */
+export async function announceReload({ location, navigator }: Window): Promise<void> {
+  const worker = findServiceWorker(navigator)?.controller;
+  if (!worker) return;
+  const { port1, port2 } = new MessageChannel();
+  const heard = new Promise((resolve) => port1.onmessage = resolve);
+  worker.postMessage({ reload: location.href } satisfies ReloadNotice, [port2]);
+  await answerInTime(heard).catch(() => {}); // A worker of an earlier build doesn't answer.
+  port1.close();
+}

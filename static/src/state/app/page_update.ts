@@ -1,7 +1,7 @@
 /** Loads the page again when the server has another build of it: at a moment when nothing is lost or interrupted. */
 import type { OpenChat } from "../chat/open_chat.ts";
 import type { Store } from "../store.ts";
-import { answerInTime, findServiceWorker } from "./browser_parts.ts";
+import { announceReload } from "./browser_parts.ts";
 
 /** Builds for which this tab was loaded again. */
 const NAME = "parlor.updated_to";
@@ -16,11 +16,6 @@ const COMPOSER = ".composer";
 const IN_USE = "dialog[open], .dictation, .jump";
 /** Screens that show nothing but stored things. Others may show, for example, a new token, once. */
 const SAFE_SCREENS = ["home", "chat", "new_chat"];
-
-/** Tells the service worker that the page of this URL is loaded again for its new code. It answers by the port. */
-export interface ReloadNotice {
-  reload: string;
-}
 
 /** The update of one tab. Follows what the user does, as long as the page lives. */
 export class PageUpdate {
@@ -106,17 +101,6 @@ export class PageUpdate {
       // Whatever makes the browser ask before the page is left, such as an upload.
       this.#window.dispatchEvent(new Event("beforeunload", { cancelable: true }));
   }
-}
-
-/** Lets the service worker wait for a slow server: the page that it has cached is the old one. */
-async function announceReload({ location, navigator }: Window): Promise<void> {
-  const worker = findServiceWorker(navigator)?.controller;
-  if (!worker) return;
-  const { port1, port2 } = new MessageChannel();
-  const heard = new Promise((resolve) => port1.onmessage = resolve);
-  worker.postMessage({ reload: location.href } satisfies ReloadNotice, [port2]);
-  await answerInTime(heard).catch(() => {}); // A worker of an earlier build doesn't answer.
-  port1.close();
 }
 
 /** Whether a chat looks the same in a page that is loaded again: nothing is being written, attached or only here. */

@@ -25,6 +25,7 @@ export const shell: typeof English = {
 
   errors: {
     noAnswer: "Der Server antwortet nicht",
+    proxySignIn: "Ihre Anmeldung beim Proxy vor dem Server ist abgelaufen",
     queued: "Noch nicht gesendet. Parlor sendet es, sobald der Server antwortet.",
     inTrash:
       "Es ist im Papierkorb. Stellen Sie es in den Einstellungen unter „Papierkorb“ wieder her und versuchen Sie es dann erneut.",
@@ -38,6 +39,9 @@ export const shell: typeof English = {
     bareProxy:
       "Diese Seite wurde über einen Proxy geöffnet, der verbirgt, wer zugreift. Der Zugriff ohne Anmeldung ist bis zum Neustart des Servers deaktiviert. Setzen Sie loopback_auth_bypass = false und tragen Sie den Proxy in trusted_proxies ein.",
     offline: "Der Server ist nicht erreichbar. Verbindung wird erneut versucht.",
+    proxySignIn:
+      "Ihre Anmeldung beim Proxy vor dem Server ist abgelaufen. Nicht gesendete Änderungen bleiben in diesem Browser und werden nach der Anmeldung gesendet.",
+    toProxySignIn: "Beim Proxy anmelden",
   },
 
   refused: {

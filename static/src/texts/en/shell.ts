@@ -23,6 +23,7 @@ export const shell = {
 
   errors: {
     noAnswer: "The server isn’t responding",
+    proxySignIn: "Your sign-in at the proxy in front of the server has ended",
     queued: "Not sent yet. Parlor sends it when the server responds.",
     inTrash: "It’s in the trash. Restore it in the settings under Trash, then try again.",
     status: (status: number) => `The server returned status ${status}`,
@@ -35,6 +36,9 @@ export const shell = {
     bareProxy:
       "This page was opened through a proxy that hides who’s connecting. Access without sign-in is off until the server restarts. Set loopback_auth_bypass = false and add the proxy to trusted_proxies.",
     offline: "Can’t reach the server. Retrying.",
+    proxySignIn:
+      "Your sign-in at the proxy in front of the server has ended. Unsent changes stay in this browser and are sent after you sign in.",
+    toProxySignIn: "Sign in at the proxy",
   },
 
   refused: {

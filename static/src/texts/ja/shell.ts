@@ -24,6 +24,7 @@ export const shell: typeof English = {
 
   errors: {
     noAnswer: "サーバーが応答しません",
+    proxySignIn: "サーバーの手前にあるプロキシでのサインインの有効期限が切れました",
     queued: "まだ送信されていません。サーバーが応答したら送信します。",
     inTrash: "ゴミ箱の中にあります。設定の「ゴミ箱」で復元してから、もう一度お試しください。",
     status: (status: number) => `サーバーがステータス ${status} を返しました`,
@@ -36,6 +37,9 @@ export const shell: typeof English = {
     bareProxy:
       "このページは、アクセス元を隠すプロキシ経由で開かれました。サーバーを再起動するまで、サインインなしのアクセスは無効です。loopback_auth_bypass = false を設定し、プロキシを trusted_proxies に追加してください。",
     offline: "サーバーに接続できません。再試行しています。",
+    proxySignIn:
+      "サーバーの手前にあるプロキシでのサインインの有効期限が切れました。未送信の変更はこのブラウザーに残り、サインイン後に送信されます。",
+    toProxySignIn: "プロキシにサインイン",
   },
 
   refused: {

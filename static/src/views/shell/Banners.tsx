@@ -1,9 +1,11 @@
 /** Banners above every screen. */
+import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
-import { useStore } from "../../state/store.ts";
+import { announceReload } from "../../state/app/browser_parts.ts";
+import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Warns of a proxy that undermines access rules, and of a lost server. */
+/** Warns of a proxy that undermines access rules or wants a sign-in, and of a lost server. */
 export function Banners() {
   const store = useStore();
   const shown = store.router.screen.value;
@@ -17,6 +19,7 @@ export function Banners() {
     : hint === "bare_proxy"
     ? texts.banner.bareProxy
     : undefined;
+  const isSignedOut = store.isProxySignedOut.value;
   return (
     <>
       {warning && (
@@ -25,7 +28,16 @@ export function Banners() {
           {warning}
         </p>
       )}
-      <p class="banner offline" role="status" hidden={store.feed.isLive.value}>{texts.banner.offline}</p>
+      <div class="banner offline" role="status" hidden={!isSignedOut && store.feed.isLive.value}>
+        {isSignedOut
+          ? (
+            <>
+              {texts.banner.proxySignIn}
+              <Button onClick={() => void signInToProxy(store)}>{texts.banner.toProxySignIn}</Button>
+            </>
+          )
+          : texts.banner.offline}
+      </div>
       {unsent > 0 && (
         <p class="banner offline" role="status">
           <a href="/activity">{texts.unsent.count(unsent)}</a>
@@ -33,4 +45,11 @@ export function Banners() {
       )}
     </>
   );
+}
+
+/** Loads the page again, which the proxy answers with its sign-in. What waits for the server stays in this browser. */
+async function signInToProxy(store: Store): Promise<void> {
+  await store.chat.peek()?.draft.save().catch(() => {});
+  await announceReload(globalThis.window);
+  globalThis.location.reload();
 }

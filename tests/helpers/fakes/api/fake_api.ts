@@ -54,6 +54,8 @@ export class FakeApi implements AsyncDisposable {
   health: Partial<Health> = {};
   settings: Settings = defaultSettings();
   hint: string | undefined;
+  /** Where a proxy in front leads every request, because its sign-in has ended. */
+  signInPath: string | undefined;
   isSetupCompleted = true;
   isContainer = false;
   discoverHosts = ["127.0.0.1"];
@@ -181,6 +183,12 @@ export class FakeApi implements AsyncDisposable {
 
   async #answer(request: Request): Promise<Response> {
     const url = new URL(request.url);
+    if (url.pathname === this.signInPath) {
+      return new Response("<h1>Sign in to the proxy</h1>", { headers: { "content-type": "text/html" } });
+    }
+    if (this.signInPath !== undefined) {
+      return new Response(null, { status: 302, headers: { location: this.signInPath } });
+    }
     if (!url.pathname.startsWith("/api/")) return await this.#ui.fetch(request);
     const body = await bodyOf(request);
     const { method, headers } = request;

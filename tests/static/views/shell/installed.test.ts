@@ -80,7 +80,7 @@ test("the manifest lists icons of the right sizes, and is revalidated like the w
   expect(worker.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
   await worker.body?.cancel();
   const page = await (await app.get("/")).text();
-  expect(page).toContain('<link rel="manifest" href="/manifest.webmanifest">');
+  expect(page).toContain('<link rel="manifest" href="/manifest.webmanifest" crossorigin="use-credentials">');
 });
 
 test("caches the files of the build and the page, complete, and nothing of the API", async () => {
