@@ -9,6 +9,7 @@
 import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "./Icon.tsx";
 import { useEffect, useState } from "preact/hooks";
+import { answerInTime } from "../state/app/browser_parts.ts";
 import { useStore } from "../state/store.ts";
 import { texts } from "../texts/texts.ts";
 
@@ -130,13 +131,16 @@ export function CopyButton({ text }: { text: string }) {
 }
 
 /**
- * Copies a text to the clipboard. Where there is no clipboard API, as on plain HTTP, or it refuses, it uses the old command.
+ * Copies a text to the clipboard. Where there is no clipboard API, as on plain HTTP, or it refuses or doesn't answer, it uses
+ * the old command.
  *
  * @throws {Error}
  */
 export async function copyText(text: string): Promise<void> {
   try {
-    if (globalThis.navigator.clipboard) return await globalThis.navigator.clipboard.writeText(text);
+    if (globalThis.navigator.clipboard) {
+      return await answerInTime(globalThis.navigator.clipboard.writeText(text));
+    }
   } catch {
     // The old command may be allowed.
   }

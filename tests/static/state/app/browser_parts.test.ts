@@ -1,6 +1,6 @@
 /**
  * The page where the browser lacks, refuses or never answers one of its parts.
- * @slow Eighteen pages, two of which wait for what never answers.
+ * @slow Nineteen pages, three of which wait for what never answers.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openUiBench, sendMessage, type UiBench } from "../../../helpers/browser/ui_page.ts";
@@ -60,5 +60,26 @@ test.each(TAKEN)("with %s the page sends, copies and follows changes of other de
     await page.goto(`${api.origin}/settings`);
     await page.getByText("This browser stores nothing for this site.").waitFor();
   }
+  expect(errors).toEqual([]);
+});
+
+test("where the clipboard never answers, Copy copies in the old way or says that it can't", async () => {
+  await using ui = await bench.open("/new");
+  const { page, api, errors } = ui;
+  await page.addInitScript(`Clipboard.prototype.writeText = ${NEVER};`);
+  await page.goto(`${api.origin}/new`);
+  await sendMessage(page, "Hi");
+  const reply = page.locator(".reply");
+  await reply.getByText("Hello", { exact: true }).waitFor();
+  await page.evaluate(() => {
+    const note = () => {
+      const isCopied = document.querySelector('button[aria-label="Copied"]') !== null;
+      const isRefused = document.querySelector(".toasts")?.textContent?.includes("Your browser blocked copying");
+      if (isCopied || isRefused) Object.assign(globalThis, { hasSaid: true });
+    };
+    new MutationObserver(note).observe(document, { attributes: true, childList: true, subtree: true });
+  });
+  await reply.getByRole("button", { name: "Copy", exact: true }).first().click();
+  await expect.poll(() => page.evaluate("window.hasSaid")).toBe(true);
   expect(errors).toEqual([]);
 });
