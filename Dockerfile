@@ -1,4 +1,5 @@
-# Parlor in a small Debian image: one executable, an unprivileged user, data in the volume /data.
+# Parlor in a small Debian image: one executable, an unprivileged user, data in the volume /data. It runs as any user; if
+# started as root, as the one of PUID and PGID.
 #
 #   docker build -t parlor .                                          builds the executable, too
 #   docker build -t parlor --build-arg EXECUTABLE=given .             uses the one that deno task build made in dist/
@@ -47,13 +48,16 @@ RUN set -eu; \
     rm -rf /var/lib/apt/lists/*; \
     groupadd --system --gid 10001 parlor; \
     useradd --system --uid 10001 --gid parlor --no-create-home --home-dir /data --shell /usr/sbin/nologin parlor; \
-    install --directory --owner=parlor --group=parlor --mode=0700 /data
-COPY --from=executable --chmod=0755 /parlor /usr/local/bin/parlor
+    install --directory --owner=parlor --group=parlor --mode=0777 /data
+# A new volume gets the mode of /data, so any user can write to it. The server makes it 0700 if it's the owner.
+COPY --from=executable --chmod=0755 /parlor /usr/local/lib/parlor/parlor
+COPY --chmod=0755 packaging/container/parlor.sh /usr/local/bin/parlor
 COPY --from=executable --chmod=0644 /licences.txt /usr/share/doc/parlor/licences.txt
 
 # In a container, every client has the address of the bridge, and a loopback peer can be anyone. So no address is trusted,
 # and the first passkey requires the code from the log.
-ENV PARLOR_DATA_DIR=/data \
+ENV HOME=/data \
+    PARLOR_DATA_DIR=/data \
     PARLOR_HOST=0.0.0.0 \
     PARLOR_ALLOWED_HOSTS=localhost,127.0.0.1 \
     PARLOR_PAIRING=code \

@@ -1,4 +1,5 @@
 /** Entry point: selects the command; opens the services, serves requests, and stops cleanly. */
+import { dirname } from "node:path";
 import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/server/listener.ts";
@@ -17,6 +18,7 @@ import { createLog, createProcessLog, type Log, type LogLevel, writeLine } from 
 import type { ImportReport } from "./services/import_export/import_report.ts";
 import { dropProxyEnvironment } from "./services/http/guard/target_policy.ts";
 import { openServices } from "./services/services.ts";
+import { explainDenial } from "./services/storage/data_dir.ts";
 
 const VERSION: string = denoConfig.version;
 /** Maximum duration of a stop in milliseconds. Replies that aren't saved by then are in the journals. */
@@ -200,6 +202,8 @@ function readConfig(args: string[]): Config {
         return Deno.readTextFileSync(path);
       } catch (error) {
         if (error instanceof Deno.errors.NotFound) return undefined;
+        const denial = explainDenial(path, error, dirname(path));
+        if (denial !== undefined) throw new AppError("forbidden", `Can't read "${path}" ${denial}`);
         throw new AppError("invalid_request", `Can't read "${path}": ${getErrorMessage(error)}`);
       }
     },

@@ -74,12 +74,13 @@ function configOf({ environment }: Service): Config {
 const source = await Deno.readTextFile("compose.yaml");
 const shown = (await readDocBlocks()).filter(({ language, text }) => language === "yaml" && /^services:$/m.test(text));
 const overrides = shown.map(({ text }) => text);
-const [backups = "", caddy = "", traefik = "", tailscale = "", proxy = ""] = overrides;
+const [user = "", backups = "", caddy = "", traefik = "", tailscale = "", proxy = ""] = overrides;
 /** Files by what they are for. */
 const FILES: Record<string, string[]> = {
   "compose.yaml": [source],
   "a release": [composeFile(source, { version: "1.2.3", image: "ghcr.io/some-one/parlor" })],
   "compose.secret.yaml": [source, await Deno.readTextFile("compose.secret.yaml")],
+  "PUID and PGID": [source, user],
   backups: [source, backups],
   Caddy: [source, caddy],
   // It replaces the service of Caddy, as the page says.
@@ -88,11 +89,11 @@ const FILES: Record<string, string[]> = {
   "a proxy on this machine": [source, proxy],
 };
 
-test("docker.md shows five changes", () => {
-  expect(shown.map(({ page }) => page)).toEqual(Array(5).fill("docs/guide/docker.md"));
-  const marks = /PARLOR_BACKUP_DIR|caddy:2|traefik:3|tailscale:stable|172\.18\.0\.1/;
+test("docker.md shows six changes", () => {
+  expect(shown.map(({ page }) => page)).toEqual(Array(6).fill("docs/guide/docker.md"));
+  const marks = /PUID|PARLOR_BACKUP_DIR|caddy:2|traefik:3|tailscale:stable|172\.18\.0\.1/;
   expect(overrides.map((text) => marks.exec(text)?.[0])).toEqual(
-    ["PARLOR_BACKUP_DIR", "caddy:2", "traefik:3", "tailscale:stable", "172.18.0.1"],
+    ["PUID", "PARLOR_BACKUP_DIR", "caddy:2", "traefik:3", "tailscale:stable", "172.18.0.1"],
   );
 });
 

@@ -124,6 +124,17 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   const { config, log, now, version, openTrashKind } = options;
   const dataDir = await openDataDir(config.dataDir);
   scope.onClose(() => dataDir.close());
+  if (dataDir.sharedFolder !== undefined) {
+    log(
+      "warn",
+      "The data folder belongs to another user, so others may be able to delete files in it, but not read them",
+      {
+        path: dataDir.path,
+        ...dataDir.sharedFolder,
+        uid: Deno.uid(),
+      },
+    );
+  }
   await finishIncoming(dataDir.path);
   await refuseLostDatabase(dataDir);
   const storageKey = await loadStorageKey({

@@ -19,7 +19,7 @@ import { DATABASE_NAME } from "../backup/backed_up_names.ts";
 import { type Damage, formatPaths, mergeDamages } from "../integrity/damage.ts";
 import { loadLosses } from "../storage/database_mark.ts";
 import { loadJump } from "../storage/retention_clock.ts";
-import { DATABASE_ID_FILE_NAME } from "../storage/data_dir.ts";
+import { DATABASE_ID_FILE_NAME, LOCK_FILE_NAME } from "../storage/data_dir.ts";
 import { loadState } from "../integrity/integrity_state.ts";
 import { checkAll, checkItems } from "../integrity/pass.ts";
 import { DatabaseSync } from "node:sqlite";
@@ -65,12 +65,15 @@ async function checkModes(dataDir: string): Promise<Finding[]> {
   if (Deno.build.os === "windows") return [];
   const found: Finding[] = [];
   const { mode, uid } = await Deno.stat(dataDir);
-  if (((mode ?? 0) & 0o077) !== 0) found.push(createTooOpenFinding(dataDir, mode!, "0700"));
   if (uid !== null && uid !== Deno.uid() && Deno.uid() !== 0) {
+    // A folder that can be used all the same, as in a container with any uid: then the server's files are this user's.
+    const lock = await Deno.lstat(join(dataDir, LOCK_FILE_NAME)).catch(() => undefined);
     found.push(
-      createProblem("other_owner", { path: dataDir }),
+      lock?.uid === Deno.uid()
+        ? note("shared_folder", { path: dataDir, owner: uid, mode: formatMode(mode!) })
+        : createProblem("other_owner", { path: dataDir }),
     );
-  }
+  } else if (((mode ?? 0) & 0o077) !== 0) found.push(createTooOpenFinding(dataDir, mode!, "0700"));
   for (const name of PRIVATE_FILES) {
     const info = await Deno.lstat(join(dataDir, name)).catch(() => undefined);
     if (info !== undefined && ((info.mode ?? 0) & 0o077) !== 0) {
@@ -83,9 +86,13 @@ async function checkModes(dataDir: string): Promise<Finding[]> {
 function createTooOpenFinding(path: string, mode: number, expectedMode: string): Finding {
   return createProblem("open_to_others", {
     path,
-    mode: (mode & 0o777).toString(8).padStart(4, "0"),
+    mode: formatMode(mode),
     wanted: expectedMode,
   });
+}
+
+function formatMode(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
 async function checkLeftOverFiles(dataDir: string): Promise<Finding[]> {

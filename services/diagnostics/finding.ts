@@ -86,6 +86,10 @@ export const FINDINGS = {
     about: '"{path}" belongs to another user',
     remedy: "Run Parlor as that user, or chown the folder to this one",
   },
+  shared_folder: {
+    about:
+      '"{path}" belongs to another user (uid {owner}, mode {mode}), so others may be able to delete files in it, but not read them',
+  },
   modes_ok: { about: 'Only its owner can read "{path}"' },
   interrupted_restore: {
     about: "A restore or key rotation was interrupted",

@@ -1,5 +1,5 @@
 /** The data directory: its modes and folders, the lock for one process, and detection of a lost key or database. */
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { AppError, getErrorMessage } from "../errors.ts";
 import { isLocked } from "./database/sqlite.ts";
@@ -9,15 +9,24 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
 /** Name of the lock file. */
-const LOCK_FILE_NAME = "lock";
+export const LOCK_FILE_NAME = "lock";
 
 /** File names that only Parlor uses. A folder with one of them belongs to Parlor, so its mode can be changed. */
 const OWN_FILE_NAMES = ["app.db", "storage-key", "session-key", "credentials.json", "tokens.json", "config.toml"];
+
+/** Owner and mode of a data directory that belongs to another user. */
+interface SharedFolder {
+  owner: number;
+  /** `"0770"` */
+  mode: string;
+}
 
 /** An open data directory, locked by this process. */
 export interface DataDir {
   /** Absolute path without symbolic links. */
   readonly path: string;
+  /** Set if other users can enter the folder and this one can't change that. They can't read the files. */
+  readonly sharedFolder: SharedFolder | undefined;
   /** Returns a path inside: `file("voices", "a.wav")`. */
   file(...names: string[]): string;
   /**
@@ -26,7 +35,7 @@ export interface DataDir {
    * @param name One path segment.
    * @returns Its path.
    * @throws {AppError} `internal` if something else has the name, such as a symbolic link, or the folder can't be
-   *   created.
+   *   created; `forbidden` if this user may not create or change it.
    */
   ensureFolder(name: string): Promise<string>;
   /** Releases the lock. */
@@ -39,7 +48,11 @@ export interface DataDir {
  * If other users can enter the directory, its mode is corrected only if it's empty or already Parlor's. A directory
  * with other files is rejected, so that a mistyped path doesn't change the mode of a home directory or /tmp.
  *
- * @throws {AppError} `conflict` if another process holds it; `internal` if it can't be created, entered or written.
+ * A folder of another user is accepted as it is if this one can write to it, as in a container with any uid, and if
+ * files in it can be kept private.
+ *
+ * @throws {AppError} `conflict` if another process holds it; `forbidden` if this user may not create, enter or write
+ *   it; `internal` if it can't be used for another reason.
  */
 export async function openDataDir(path: string): Promise<DataDir> {
   let root: string;
@@ -47,12 +60,13 @@ export async function openDataDir(path: string): Promise<DataDir> {
     await Deno.mkdir(path, { recursive: true, mode: FOLDER_MODE });
     root = await Deno.realPath(path);
   } catch (cause) {
-    throw createOpenError(path, getErrorMessage(cause), cause);
+    throw createFailure(path, cause);
   }
-  await settleRootMode(root);
+  const sharedFolder = await settleRootMode(root);
   const lock = await lockFolder(root);
   return {
     path: root,
+    sharedFolder,
     file: (...names) => join(root, ...names),
     async ensureFolder(name) {
       if (name === "" || name === "." || name === ".." || /[/\\\0]/.test(name)) {
@@ -72,38 +86,63 @@ async function lockFolder(root: string): Promise<ProcessLock> {
     const file = await Deno.open(lockPath, { write: true, createNew: true, mode: FILE_MODE });
     file.close();
   } catch (cause) {
-    if (!(cause instanceof Deno.errors.AlreadyExists)) throw createWriteError(root, cause);
+    if (!(cause instanceof Deno.errors.AlreadyExists)) throw createWriteFailure(root, cause);
     // Otherwise, a read-only mount would only be detected at the first write, long after the start.
     const now = new Date();
     await Deno.utime(lockPath, now, now).catch((reason) => {
-      throw createWriteError(root, reason);
+      throw createWriteFailure(root, reason, lockPath);
     });
   }
+  await refuseOpenFiles(root, lockPath);
   return takeProcessLock(lockPath);
 }
 
-async function settleRootMode(root: string): Promise<void> {
+/** Refuses a file system that gives all files one mode, such as exFAT: there, other users could read the storage key. */
+async function refuseOpenFiles(root: string, path: string): Promise<void> {
+  if (Deno.build.os === "windows") return;
+  const isOpen = async () => ((await Deno.stat(path)).mode! & 0o077) !== 0;
+  if (!await isOpen()) return;
+  await Deno.chmod(path, FILE_MODE).catch(() => {});
+  if (!await isOpen()) return;
+  throw createOpenError(
+    root,
+    `other users can read every file in it (mode ${formatMode((await Deno.stat(path)).mode!)}), and that can't be ` +
+      "changed. Use a file system with Unix permissions, or mount it so that only this user can read it",
+  );
+}
+
+/** @returns What others can do, if that can't be changed. */
+async function settleRootMode(root: string): Promise<SharedFolder | undefined> {
   if (Deno.build.os === "windows") return; // Windows uses access control lists of the user profile instead of modes.
   try {
-    const { mode } = await Deno.stat(root);
+    const { mode, uid } = await Deno.stat(root);
     if (mode === null || (mode & 0o7077) === 0) return;
     const entries = (await Array.fromAsync(Deno.readDir(root))).map((entry) => entry.name);
-    const isFresh = entries.every((name) => name === "lost+found"); // Created by the file system itself
+    // The file system itself creates lost+found. A start that failed early may have left its lock.
+    const isFresh = entries.every((name) => name === "lost+found" || name === LOCK_FILE_NAME);
     const isOurs = entries.some((name) => OWN_FILE_NAMES.includes(name));
     const isShared = (mode & 0o1000) !== 0; // The sticky bit marks a shared folder such as /tmp.
     if (isShared || !(isFresh || isOurs)) {
-      const found = (mode & 0o7777).toString(8).padStart(4, "0");
       throw createOpenError(
         root,
-        `other users can access it (mode ${found}) and it contains files that aren't Parlor's. ` +
+        `other users can access it (mode ${formatMode(mode)}) and it contains files that aren't Parlor's. ` +
           "Choose an empty folder, or set its mode to 0700",
       );
     }
-    await Deno.chmod(root, FOLDER_MODE);
+    const isChanged = await Deno.chmod(root, FOLDER_MODE).then(() => true, (cause) => {
+      // A folder of another user. Whether it can be written shows at the lock.
+      if (cause instanceof Deno.errors.PermissionDenied && uid !== null && uid !== Deno.uid()) return false;
+      throw cause;
+    });
+    return isChanged ? undefined : { owner: uid!, mode: formatMode(mode) };
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    throw createOpenError(root, getErrorMessage(cause), cause);
+    throw createFailure(root, cause);
   }
+}
+
+function formatMode(mode: number): string {
+  return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
 async function makeFolder(folder: string): Promise<void> {
@@ -119,12 +158,64 @@ async function makeFolder(folder: string): Promise<void> {
       await Deno.chmod(folder, FOLDER_MODE);
     }
   } catch (cause) {
+    if (cause instanceof Deno.errors.PermissionDenied) {
+      throw createFailure(dirname(folder), cause, { at: folder });
+    }
     throw new AppError("internal", `Can't create the folder "${folder}": ${getErrorMessage(cause)}`, { cause });
   }
 }
 
-function createWriteError(root: string, cause: unknown): AppError {
-  return createOpenError(root, `it isn't writable (${getErrorMessage(cause)})`, cause);
+/** @param at The file in it that can't be written, if it's one. */
+function createWriteFailure(root: string, cause: unknown, at = root): AppError {
+  return createFailure(root, cause, { at, found: `it isn't writable (${getErrorMessage(cause)})` });
+}
+
+/** @param options.found What to say unless this user lacks a permission. */
+function createFailure(
+  root: string,
+  cause: unknown,
+  { at = root, found = getErrorMessage(cause) } = {},
+): AppError {
+  const denial = explainDenial(at, cause, root);
+  if (denial === undefined) return createOpenError(root, found, cause);
+  return new AppError("forbidden", `Can't write to the data directory "${root}" ${denial}`, { cause });
+}
+
+/**
+ * Explains why this user can't use a folder or file: names the user, owner and mode of what refused it, and a remedy.
+ *
+ * @param root The data directory.
+ * @returns `as uid 1000, because "/data" belongs to uid 10001 and has mode 0700. …`; `undefined` if the cause isn't a lack
+ *   of permission.
+ */
+export function explainDenial(at: string, cause: unknown, root: string): string | undefined {
+  const uid = Deno.build.os === "windows" ? null : Deno.uid();
+  if (!(cause instanceof Deno.errors.PermissionDenied) || uid === null) return undefined;
+  const directory = resolve(root);
+  const { path, info } = findExisting(resolve(at));
+  const isOwn = info.uid === uid;
+  const mode = info.mode ?? 0;
+  const needed = isOwn ? 0o700 : 0o007;
+  // Then it's something else, such as SELinux.
+  if (info.isDirectory && (mode & needed) === needed) return `as uid ${uid}: ${getErrorMessage(cause)}`;
+  const owner = isOwn ? "" : `belongs to uid ${info.uid} and `;
+  const reason = `as uid ${uid}, because "${path}" ${owner}has mode ${formatMode(mode)}`;
+  if (path.length < directory.length) {
+    return `${reason}. Create "${directory}" for uid ${uid}, or choose another with --data-dir`;
+  }
+  if (isOwn) return `${reason}. Set its mode to ${info.isDirectory ? "0700" : "0600"}`;
+  const other = info.uid === 0 ? "" : `, or run Parlor as uid ${info.uid}`;
+  return `${reason}. Give "${directory}" and its files to uid ${uid} (chown -R ${uid})${other}`;
+}
+
+/** Returns the path, or the nearest folder above that exists and can be looked at. */
+function findExisting(path: string): { path: string; info: Deno.FileInfo } {
+  try {
+    return { path, info: Deno.statSync(path) };
+  } catch (error) {
+    if (path === dirname(path)) throw error;
+    return findExisting(dirname(path));
+  }
 }
 
 function createOpenError(path: string, found: string, cause?: unknown): AppError {

@@ -1,8 +1,8 @@
 /** The image, built and run by a real Docker Engine: the first visit through its published port, and refused options. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isLong } from "../helpers/files/sample.ts";
 import { openDevice, openPasskeyBrowser } from "../helpers/browser/passkey_browser.ts";
+import { isLong } from "../helpers/files/sample.ts";
 import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
 import { openDocker } from "./helpers/docker.ts";
 import { realPart } from "./helpers/real_part.ts";
@@ -149,6 +149,111 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     // The health check has sent requests in the meantime, which aren't logged.
     expect(await logs()).not.toContain("/healthz");
   });
+
+  test("any user runs it on a new volume, without chown; files are private to it", async () => {
+    const volume = `${VOLUME}-any`;
+    try {
+      await start("--user", "1234:1235", "--volume", `${volume}:/data`);
+      expect(await docker.must("exec", NAME, "id", "--user")).toBe("1234\n");
+      expect(await docker.must("exec", NAME, "stat", "--format", "%a %u", "/data", "/data/app.db", "/data/replies"))
+        .toBe(
+          "777 10001\n600 1234\n700 1234\n",
+        );
+      expect(await logs()).toContain("The data folder belongs to another user");
+      expect((await docker.run("exec", NAME, "parlor", "doctor")).stdout).toContain(
+        '"/data" belongs to another user (uid 10001, mode 0777)',
+      );
+      await docker.must("rm", "--force", NAME);
+      const other = await docker.run("run", "--rm", ...HARDENED, "--user", "77", "--volume", `${volume}:/data`, IMAGE);
+      expect(other.code).toBe(1);
+      expect(other.stderr).toMatch(
+        /as uid 77, because \\"\/data\/(config\.toml|lock)\\" belongs to uid 1234 and has mode 0600/,
+      );
+    } finally {
+      await docker.run("rm", "--force", NAME);
+      await docker.run("volume", "rm", "--force", volume);
+    }
+  });
+
+  // Not skipped in a usual run, because a run with real parts must skip nothing.
+  if (isLong()) {
+    describe("started as root", () => {
+      const asRoot = ["--user", "0:0", "--env", "PUID=1234", "--env", "PGID=1235"];
+      const capabilities = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"].flatMap((name) => ["--cap-add", name]);
+      let folder: string;
+
+      beforeAll(async () => {
+        folder = await Deno.makeTempDir();
+      });
+
+      afterAll(async () => {
+        await docker.run("rm", "--force", NAME);
+        await Deno.remove(folder, { recursive: true });
+      });
+
+      test("becomes PUID and PGID, which get the data folder; so do commands in the container", async () => {
+        // As Docker creates the folder of a bind mount.
+        await Deno.chmod(folder, 0o755);
+        await start(...asRoot, ...capabilities, "--group-add", "44", "--volume", `${folder}:/data`);
+        const status = await docker.must(
+          "exec",
+          NAME,
+          "bash",
+          "-c",
+          "grep -hE '^(Uid|Gid|Groups|CapEff)' /proc/[0-9]*/status",
+        );
+        expect(status).toMatch(
+          /Uid:\t1234\t1234\t1234\t1234\nGid:\t1235\t1235\t1235\t1235\nGroups:\t44 \nCapEff:\t0+\n/,
+        );
+        expect(await docker.must("exec", NAME, "stat", "--format", "%a %u:%g", "/data", "/data/app.db")).toBe(
+          "700 1234:1235\n600 1234:1235\n",
+        );
+        const passphrase = ["--env", "PARLOR_BACKUP_PASSPHRASE=spring tide"];
+        await docker.must("exec", ...passphrase, NAME, "parlor", "backup", "/tmp/parlor.backup");
+        expect(await docker.must("exec", NAME, "stat", "--format", "%u:%g", "/tmp/parlor.backup")).toBe("1234:1235\n");
+        expect(await docker.must("exec", NAME, "find", "/data", "!", "-user", "1234")).toBe("");
+      });
+
+      test("says what it lacks without the capabilities, and needs numbers", async () => {
+        const lacking = await docker.run("run", "--rm", ...HARDENED, ...asRoot, IMAGE);
+        expect(lacking).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining("the container lacks the capabilities SETUID and SETGID"),
+        });
+        const named = await docker.run("run", "--rm", ...HARDENED, "--user", "0", "--env", "PUID=ann", IMAGE);
+        expect(named).toMatchObject({ code: 1, stderr: expect.stringContaining("PUID and PGID must be numbers") });
+      });
+
+      test("leaves a folder with other files to its owner", async () => {
+        const other = await Deno.makeTempDir();
+        try {
+          await Deno.writeTextFile(`${other}/letter.txt`, "");
+          const run = await docker.run(
+            ...["run", "--rm", ...HARDENED, ...asRoot, ...capabilities, "--volume", `${other}:/data`, IMAGE],
+          );
+          expect(run).toMatchObject({
+            code: 1,
+            stderr: expect.stringContaining(
+              `as uid 1234, because \\"/data\\" belongs to uid 0 and has mode 0700. Give \\"/data\\" and its files to uid 1234`,
+            ),
+          });
+          expect((await Deno.stat(`${other}/letter.txt`)).uid).toBe(0);
+        } finally {
+          await Deno.remove(other, { recursive: true });
+        }
+      });
+
+      test("PUID of a container that isn't root's doesn't count, and says so", async () => {
+        const { code, stderr } = await docker.run(
+          ...["run", "--rm", ...HARDENED, "--user", "77:77", "--env", "PUID=1234", IMAGE, "--version"],
+        );
+        expect({ code, stderr }).toEqual({
+          code: 0,
+          stderr: expect.stringContaining("PUID and PGID don't count, because the container runs as 77:77"),
+        });
+      });
+    });
+  }
 
   test("the storage key comes as a secret, and without it the data is refused rather than sealed by a new one", async () => {
     const secrets = await Deno.makeTempDir();

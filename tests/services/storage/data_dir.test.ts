@@ -71,6 +71,97 @@ test(
   },
 );
 
+/** Root may do everything, unless it drops its capabilities. */
+async function openWithoutCapabilities(path: string): Promise<{ code: string; message: string } | { opened: true }> {
+  const prefix = ["setpriv", "--bounding-set=-all"];
+  const child = startChild("storage_lock_child.ts", [path], { prefix });
+  const { value } = await child.lines.next();
+  await child.kill();
+  await child.end();
+  return value === "opened" ? { opened: true } : JSON.parse(value!);
+}
+
+const canActAsOther = Deno.build.os === "linux" && Deno.uid() === 0 &&
+  await Deno.stat("/usr/bin/setpriv").then(() => true, () => false);
+const OTHER_UID = 12_345;
+
+test.skipIf(!canActAsOther).each<[string, (data: string) => Promise<void>, string]>([
+  [
+    "a folder of another user",
+    (data) => makeFolder(data, 0o700),
+    "because DATA belongs to uid 12345 and has mode 0700. Give DATA and its files to uid 0 (chown -R 0), or run Parlor as uid 12345",
+  ],
+  [
+    "a folder of another user that it can only read",
+    (data) => makeFolder(data, 0o755),
+    "because DATA belongs to uid 12345 and has mode 0755. Give DATA and its files to uid 0 (chown -R 0), or run Parlor as uid 12345",
+  ],
+  [
+    "an own folder that is read-only",
+    async (data) => {
+      await Deno.mkdir(data);
+      await Deno.chmod(data, 0o500);
+    },
+    "because DATA has mode 0500. Set its mode to 0700",
+  ],
+  [
+    "a folder with another user's files",
+    async (data) => {
+      await makeFolder(data, 0o777);
+      await Deno.writeTextFile(`${data}/lock`, "", { mode: 0o600 });
+      await Deno.chown(`${data}/lock`, OTHER_UID, OTHER_UID);
+    },
+    "because LOCK belongs to uid 12345 and has mode 0600. Give DATA and its files to uid 0 (chown -R 0), or run Parlor as uid 12345",
+  ],
+  [
+    "a folder of root inside one of another user",
+    (data) => makeFolder(data.replace(/\/data$/, ""), 0o755),
+    "because PARENT belongs to uid 12345 and has mode 0755. Create DATA for uid 0, or choose another with --data-dir",
+  ],
+])("says in one sentence why this user can't write to %s", async (_, prepare, reason) => {
+  await using folder = await tempFolder();
+  const data = folder.file("parent/data");
+  await Deno.mkdir(folder.file("parent"));
+  await prepare(data);
+  expect(await openWithoutCapabilities(data)).toEqual({
+    code: "forbidden",
+    message: `Can't write to the data directory "${data}" as uid 0, ${
+      reason.replaceAll("DATA", `"${data}"`).replace("LOCK", `"${data}/lock"`).replace(
+        "PARENT",
+        `"${folder.file("parent")}"`,
+      )
+    }`,
+  });
+});
+
+async function makeFolder(path: string, mode: number): Promise<void> {
+  await Deno.mkdir(path, { recursive: true });
+  await Deno.chmod(path, mode);
+  await Deno.chown(path, OTHER_UID, OTHER_UID);
+}
+
+test.skipIf(!canActAsOther)("accepts a folder of another user that this one can write to", async () => {
+  await using folder = await tempFolder();
+  const data = folder.file("data");
+  await makeFolder(data, 0o777);
+  expect(await openWithoutCapabilities(data)).toEqual({ opened: true });
+  expect(await modeOf(data)).toBe("777");
+  for (const name of ["lock", "app.db"]) expect([name, await modeOf(`${data}/${name}`)]).toEqual([name, "600"]);
+  // It isn't a folder with other files.
+  await Deno.writeTextFile(folder.file("data/letter.txt"), "");
+  for (const name of ["lock", "app.db", "app.db-wal", "app.db-shm"]) {
+    await Deno.remove(`${data}/${name}`).catch(() => {});
+  }
+  expect(await openWithoutCapabilities(data)).toMatchObject({ message: expect.stringContaining("aren't Parlor's") });
+});
+
+test("a folder of this user isn't shared", async () => {
+  await using folder = await tempFolder();
+  const dataDir = await openDataDir(folder.file("data"));
+  dataDir.close();
+  expect(dataDir.sharedFolder).toBeUndefined();
+});
+
 test("refuses to open a data directory twice in one process, and opens it again after closing", async () => {
   await using folder = await tempFolder();
   const first = await openDataDir(folder.file("data"));

@@ -237,6 +237,10 @@ export const serverTexts: ServerTexts = {
       about: "„{path}“ gehört einem anderen Benutzer",
       remedy: "Führen Sie Parlor als dieser Benutzer aus, oder ändern Sie den Besitzer des Ordners mit chown",
     },
+    shared_folder: {
+      about:
+        "„{path}“ gehört einem anderen Benutzer (uid {owner}, Modus {mode}). Andere können darin vielleicht Dateien löschen, aber nicht lesen",
+    },
     modes_ok: { about: "Nur der Besitzer kann „{path}“ lesen" },
     interrupted_restore: {
       about: "Eine Wiederherstellung oder ein Schlüsselwechsel wurde unterbrochen",

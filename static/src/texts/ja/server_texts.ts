@@ -221,6 +221,10 @@ export const serverTexts: ServerTexts = {
       about: "「{path}」は別のユーザーのものです",
       remedy: "そのユーザーとして Parlor を動かすか、chown でフォルダーの所有者を変えてください",
     },
+    shared_folder: {
+      about:
+        "「{path}」は別のユーザーのものです（uid {owner}、モード {mode}）。他のユーザーは中のファイルを読めませんが、削除できる可能性があります",
+    },
     modes_ok: { about: "「{path}」を読めるのは所有者だけです" },
     interrupted_restore: {
       about: "復元または鍵の交換が途中で止まりました",

@@ -272,8 +272,10 @@ test.skipIf(Deno.build.os === "windows")(
     }
     const [refusal] = await runChild("storage_lock_child.ts", [path], { prefix });
     expect(JSON.parse(refusal!)).toMatchObject({
-      code: "internal",
-      message: expect.stringMatching(/^Can't open the data directory ".*": it isn't writable \(/),
+      code: "forbidden",
+      message: expect.stringMatching(
+        /^Can't write to the data directory ".*" as uid \d+, because ".*" has mode 0500\./,
+      ),
     });
     await Deno.chmod(path, 0o700);
     await makeDatabase(`${path}/app.db`);
