@@ -1,6 +1,7 @@
 /**
  * Writes the files of a release besides the executables: release notes, compose files that pull its image, a Homebrew
- * formula, the files of the stores, and their checksums. The addresses are those in project.json.
+ * formula, the files of the stores, the install script with its systemd unit, and their checksums. The addresses are those
+ * in project.json.
  *
  * deno run --allow-read --allow-write --allow-run=tar build/release.ts --tag v1.2.3
  */
@@ -88,6 +89,17 @@ end
 `;
 }
 
+/** Returns the install script with the address of the release's files. @param source Text of packaging/install.sh. */
+export function installScript(source: string, { version, home }: Pick<Release, "version" | "home">): string {
+  const address = `${home}/releases/download/v${version}`;
+  if (!/^https:\/\/[\w./:@+-]+$/.test(address)) throw new Error(`"${address}" can't be in a shell script`);
+  const text = source.replace(/^DOWNLOAD=''$/m, `DOWNLOAD='${address}'`);
+  if (text === source) {
+    throw new Error("Can't write the install script: packaging/install.sh doesn't have the expected form");
+  }
+  return text;
+}
+
 /** Returns the text of SHA256SUMS with the checksums of further files. */
 export function addChecksums(checksums: string, files: Record<string, string | Uint8Array>): string {
   const others = checksums.split("\n").filter((line) => line !== "" && !Object.hasOwn(files, line.split("  ")[1]!));
@@ -109,6 +121,8 @@ async function main(): Promise<void> {
     "compose.secret.yaml": await read("compose.secret.yaml"),
     "parlor.rb": formula(release, checksums),
     "packaging.tar.gz": await packStores(release, checksums),
+    "install.sh": installScript(await read("packaging/install.sh"), release),
+    "parlor.service": await read("packaging/systemd/parlor.service"),
   };
   const files = {
     ...published,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import denoConfig from "../../deno.json" with { type: "json" };
 import { parseTargets } from "../../build/targets.ts";
-import { addChecksums, composeFile, formula, notesOf, versionOfTag } from "../../build/release.ts";
+import { addChecksums, composeFile, formula, installScript, notesOf, versionOfTag } from "../../build/release.ts";
 
 const release = { version: "1.2.3", home: "https://github.com/Some-One/parlor", image: "ghcr.io/some-one/parlor" };
 const CHANGELOG = `# Changelog
@@ -80,4 +80,13 @@ test("the checksums of further files are added once", () => {
   const after = addChecksums(before, { "compose.yaml": "hello" });
   expect(after).toBe(`${before}${sum}  compose.yaml\n`);
   expect(addChecksums(after, { "compose.yaml": "hello" })).toBe(after);
+});
+
+test("the install script downloads from its release, whose address can't be a command", async () => {
+  const source = await Deno.readTextFile("packaging/install.sh");
+  expect(installScript(source, release)).toContain(
+    "\nDOWNLOAD='https://github.com/Some-One/parlor/releases/download/v1.2.3'\n",
+  );
+  expect(() => installScript(source, { ...release, home: "https://a/';b" })).toThrow("can't be in a shell script");
+  expect(() => installScript("", release)).toThrow("doesn't have the expected form");
 });

@@ -207,6 +207,9 @@ test("build/release.ts writes the files of a release, with the command in the wo
   expect(await text("compose.yaml")).toContain(`ghcr.io/some-one/parlor:${denoConfig.version}}`);
   expect(await text("compose.secret.yaml")).toBe(await Deno.readTextFile("compose.secret.yaml"));
   expect(await text("parlor.rb")).toContain(`releases/download/${tag}/parlor-macos-arm64`);
+  expect(await text("install.sh")).toContain(
+    `\nDOWNLOAD='https://github.com/some-one/parlor/releases/download/${tag}'\n`,
+  );
   const notes = await text("notes.md");
   expect(notes).not.toMatch(/^## /m);
   const groups = [...notes.matchAll(/^### (.*)$/gm)].map(([, title]) => title);
@@ -216,7 +219,9 @@ test("build/release.ts writes the files of a release, with the command in the wo
   const check = { args: ["-a", "256", "--check", "--ignore-missing", "SHA256SUMS"], cwd: folder.file("dist") };
   const { stdout } = await new Deno.Command("shasum", check).output();
   expect(new TextDecoder().decode(stdout).trim().split("\n")).toEqual(
-    ["compose.yaml: OK", "compose.secret.yaml: OK", "parlor.rb: OK", "packaging.tar.gz: OK"],
+    ["compose.yaml", "compose.secret.yaml", "parlor.rb", "packaging.tar.gz", "install.sh", "parlor.service"].map((name) =>
+      `${name}: OK`
+    ),
   );
   const tar = { args: ["-xzOf", folder.file("dist/packaging.tar.gz"), "packaging/nix/release.nix"] };
   const nix = new TextDecoder().decode((await new Deno.Command("tar", tar).output()).stdout);

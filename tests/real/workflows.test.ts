@@ -29,8 +29,8 @@ describe.skipIf(TOOLS === undefined)("the workflows", () => {
     expect(output).toMatch(/property "reff" is not defined[^]*SC2086/);
   });
 
-  test("shellcheck finds nothing in the scripts that they run", async () => {
-    const paths = [".ci/run", "build/smoke_container.sh"];
+  test("shellcheck finds nothing in the scripts that they run or publish", async () => {
+    const paths = [".ci/run", "build/smoke_container.sh", "packaging/install.sh", "packaging/container/parlor.sh"];
     expect(await run("usr/bin/shellcheck", ["--severity=warning", ...paths])).toEqual({ code: 0, output: "" });
   });
 });
