@@ -1,13 +1,15 @@
 /**
  * Writes the files of a release besides the executables: release notes, compose files that pull its image, a Homebrew
- * formula, the files of the stores, the install script with its systemd unit, and their checksums. The addresses are those
- * in project.json.
+ * formula, the files of the stores, the install script with its systemd unit, Debian packages, and their checksums. The
+ * addresses are those in project.json.
  *
- * deno run --allow-read --allow-write --allow-run=tar build/release.ts --tag v1.2.3
+ * deno run --allow-read --allow-write --allow-run=tar,dpkg-deb build/release.ts --tag v1.2.3
  */
 import { createHash } from "node:crypto";
 import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { DEBIAN_EXECUTABLES, writeDebianPackage } from "./deb.ts";
 import { findChecksum, readPackaging, type Release } from "./packaging.ts";
 import { PROJECT } from "../services/platform/project.ts";
 
@@ -37,6 +39,11 @@ export function notesOf(changelog: string, version: string): string {
   const notes = lines.slice(start + 1, length < 0 ? undefined : start + 1 + length).join("\n").trim();
   if (notes === "") throw new Error(`"${heading}" in CHANGELOG.md is empty`);
   return `${notes}\n`;
+}
+
+/** Returns the day of a version in the changelog, which `notesOf` has checked. */
+function dayOf(changelog: string, version: string): string {
+  return changelog.split(`\n## ${version} (`)[1]!.slice(0, "2026-01-31".length);
 }
 
 /** Returns the compose file of the source with the image of the release instead of a build. */
@@ -124,10 +131,24 @@ async function main(): Promise<void> {
     "install.sh": installScript(await read("packaging/install.sh"), release),
     "parlor.service": await read("packaging/systemd/parlor.service"),
   };
+  const changelog = await read("CHANGELOG.md");
+  const notes = notesOf(changelog, version);
+  const packages: Record<string, Uint8Array> = {};
+  for (const [architecture, name] of Object.entries(DEBIAN_EXECUTABLES)) {
+    const executable = fileURLToPath(new URL(`dist/${name}`, ROOT));
+    const path = `${executable}.deb`;
+    await writeDebianPackage({
+      ...{ executable, path, architecture, version },
+      home: PROJECT.home,
+      day: dayOf(changelog, version),
+      notices: await read("dist/licences.txt"),
+    });
+    packages[`${name}.deb`] = await Deno.readFile(path);
+  }
   const files = {
     ...published,
-    "notes.md": notesOf(await read("CHANGELOG.md"), version),
-    "SHA256SUMS": addChecksums(checksums, published),
+    "notes.md": notes,
+    "SHA256SUMS": addChecksums(checksums, { ...published, ...packages }),
   };
   for (const [name, content] of Object.entries(files)) {
     const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;

@@ -8,6 +8,7 @@ import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
 import { parseDocument } from "yaml";
 import { writeChecksums } from "../build.ts";
+import { DEBIAN_EXECUTABLES } from "../build/deb.ts";
 import { parseTargets } from "../build/targets.ts";
 import { loadConfig } from "../services/config/config.ts";
 import { findOnPath } from "../services/process/supervised_process.ts";
@@ -25,7 +26,10 @@ import { DOC_HOME, tryClient, tryParlor } from "./helpers/processes/doc_commands
 const BLOCKS = await readDocBlocks();
 const CURL = await findOnPath("curl");
 const PYTHON = await findOnPath("python3");
-const RELEASE_FILES = ["SHA256SUMS", "parlor.rb", ...parseTargets(["--target", "all"]).map(({ file }) => file)];
+const RELEASE_FILES = [
+  ...["SHA256SUMS", "parlor.rb", ...Object.values(DEBIAN_EXECUTABLES).map((name) => `${name}.deb`)],
+  ...parseTargets(["--target", "all"]).map(({ file }) => file),
+];
 
 async function run(program: string, args: string[]): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(program, { args, stdin: "null" }).output();

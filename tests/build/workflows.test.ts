@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import denoConfig from "../../deno.json" with { type: "json" };
+import { DEBIAN_EXECUTABLES } from "../../build/deb.ts";
 import { parseTargets } from "../../build/targets.ts";
 import { openCommandReader } from "../helpers/files/doc_blocks.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
@@ -175,8 +176,8 @@ test("build/release.ts writes the files of a release, with the command in the wo
   await Deno.mkdir(folder.file("services/platform"), { recursive: true });
   for (
     const name of [
-      ...["deno.json", "deno.lock", "project.json", "compose.yaml", "compose.secret.yaml", "CHANGELOG.md"],
-      ...["build/packaging.ts", "build/project.ts", "build/release.ts", "services/platform/project.ts"],
+      ...["deno.json", "deno.lock", "project.json", "compose.yaml", "compose.secret.yaml", "CHANGELOG.md", "LICENSE"],
+      ...["build/deb.ts", "build/packaging.ts", "build/project.ts", "build/release.ts", "services/platform/project.ts"],
     ]
   ) {
     await Deno.copyFile(name, folder.file(name));
@@ -184,6 +185,8 @@ test("build/release.ts writes the files of a release, with the command in the wo
   await new Deno.Command("cp", { args: ["-R", "packaging", folder.path] }).output();
   const sums = TARGET_FILES.map((file, n) => `${`${n}`.repeat(64)}  ${file}\n`).join("");
   await Deno.writeTextFile(folder.file("dist/SHA256SUMS"), sums);
+  const packed = Object.values(DEBIAN_EXECUTABLES);
+  for (const name of [...packed, "licences.txt"]) await Deno.writeTextFile(folder.file(`dist/${name}`), "");
   const run = (tag: string, script = "build/release.ts") =>
     new Deno.Command("bash", {
       args: ["-euc", `deno() { "${Deno.execPath()}" "$@"; }\n${scriptOf(release.jobs.executables!, script)}`],
@@ -216,12 +219,15 @@ test("build/release.ts writes the files of a release, with the command in the wo
   expect(groups).not.toEqual([]);
   expect(["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]).toEqual(expect.arrayContaining(groups));
   expect(await text("SHA256SUMS")).toContain(sums);
+  // They aren't those of the checksums.
+  for (const name of packed) await Deno.remove(folder.file(`dist/${name}`));
   const check = { args: ["-a", "256", "--check", "--ignore-missing", "SHA256SUMS"], cwd: folder.file("dist") };
   const { stdout } = await new Deno.Command("shasum", check).output();
   expect(new TextDecoder().decode(stdout).trim().split("\n")).toEqual(
-    ["compose.yaml", "compose.secret.yaml", "parlor.rb", "packaging.tar.gz", "install.sh", "parlor.service"].map((name) =>
-      `${name}: OK`
-    ),
+    [
+      ...["compose.yaml", "compose.secret.yaml", "parlor.rb", "packaging.tar.gz", "install.sh", "parlor.service"],
+      ...packed.map((name) => `${name}.deb`),
+    ].map((name) => `${name}: OK`),
   );
   const tar = { args: ["-xzOf", folder.file("dist/packaging.tar.gz"), "packaging/nix/release.nix"] };
   const nix = new TextDecoder().decode((await new Deno.Command("tar", tar).output()).stdout);

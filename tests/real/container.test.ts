@@ -1,10 +1,16 @@
 /** The image, built and run by a real Docker Engine: the first visit through its published port, and refused options. */
+import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { writeDebianPackage } from "../../build/deb.ts";
+import { framesOf } from "../helpers/app/chat_client.ts";
+import { connectModel } from "../helpers/app/child_server.ts";
 import { openDevice, openPasskeyBrowser } from "../helpers/browser/passkey_browser.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { isLong } from "../helpers/files/sample.ts";
 import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
 import { openDocker } from "./helpers/docker.ts";
+import { freePort } from "./helpers/free_port.ts";
 import { realPart } from "./helpers/real_part.ts";
 import {
   prepareCasaOs,
@@ -18,6 +24,7 @@ import {
 const DENORT = realPart("REAL_DENORT_DIR", "denort.sh");
 const ENGINE = realPart("REAL_CONTAINER_DIR", "container.sh");
 const IMAGE = "parlor:test";
+const BASE = "debian:bookworm-slim";
 const [NAME, VOLUME] = ["parlor-test", "parlor-test-data"];
 /** The options of compose.yaml. */
 const HARDENED = [
@@ -329,3 +336,105 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     });
   });
 });
+
+// Not skipped in a usual run, because a run with real parts must skip nothing.
+if (isLong()) {
+  describe.skipIf(DENORT === undefined || ENGINE === undefined)(
+    "the Debian package, on a Debian without systemd",
+    { timeout: SLOW_MS },
+    () => {
+      const docker = openDocker(ENGINE!);
+      const name = "parlor-test-deb";
+      const port = freePort();
+      const url = `http://127.0.0.1:${port}`;
+      let packages: string;
+
+      const execute = (...command: string[]) => docker.must("exec", name, ...command);
+      const isHealthy = () => fetch(`${url}/healthz`).then(({ status }) => status === 204, () => false);
+      const send = async (method: string, path: string, body?: unknown) => {
+        const headers = { "Content-Type": "application/json" };
+        const response = await fetch(url + path, { method, headers, body: JSON.stringify(body) });
+        if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+        return response;
+      };
+      const json = async <T>(...args: Parameters<typeof send>): Promise<T> => await (await send(...args)).json();
+      const readReply = async () =>
+        (await json<{ messages: { content: string; status: string }[] }>("GET", "/api/conversations/c1")).messages[1]!;
+
+      beforeAll(async () => {
+        const executable = await buildForTests(DENORT!);
+        packages = await Deno.makeTempDir();
+        for (const version of ["1.2.3", "1.2.4"]) {
+          await writeDebianPackage({
+            ...{ executable, version, path: `${packages}/${version}.deb`, architecture: "amd64" },
+            ...{ home: "https://example.org/parlor", day: "2026-11-20", notices: "" },
+            compression: { method: "gzip", level: 1 },
+          });
+        }
+        const systemctl = fileURLToPath(new URL("tools/systemctl.sh", import.meta.url));
+        await docker.run("rm", "--force", name);
+        await docker.must(
+          ...["run", "--detach", "--init", "--name", name, "--network", "host", "--volume", `${packages}:/packages:ro`],
+          ...["--volume", `${systemctl}:/usr/local/bin/systemctl:ro`, BASE, "sleep", "infinity"],
+        );
+        // What the scripts take for a running systemd.
+        await execute("mkdir", "--parents", "/run/systemd/system");
+        await execute("bash", "-c", `echo PARLOR_PORT=${port} >/environment`);
+      }, BUILD_MS + SLOW_MS);
+
+      afterAll(async () => {
+        await docker.run("rm", "--force", name);
+        if (packages !== undefined) await Deno.remove(packages, { recursive: true });
+      });
+
+      test("installs a service with a user, upgrades it under a running reply, and leaves the data", async () => {
+        await using llm = await openFakeLlm({ personality: "llama.cpp", switches: { manual: "on" } });
+        expect(await execute("dpkg", "--install", "/packages/1.2.3.deb")).toContain(
+          "Parlor: open http://localhost:8787",
+        );
+        await expect.poll(isHealthy, { timeout: SLOW_MS / 4 }).toBe(true);
+        expect(await execute("getent", "passwd", "parlor")).toMatch(/:\/var\/lib\/parlor:\/usr\/sbin\/nologin\n$/);
+        expect(await execute("stat", "--format", "%a %U:%G", "/var/lib/parlor", "/var/lib/parlor/app.db")).toBe(
+          "700 parlor:parlor\n600 parlor:parlor\n",
+        );
+        expect(await execute("systemctl", "is-enabled", "parlor.service")).toBe("enabled\n");
+
+        await connectModel({ json }, llm.url);
+        const frames = framesOf(
+          await send("POST", "/api/chat", {
+            ...{ conversation_id: "c1", user_message_id: "u1", assistant_message_id: "a1", context: "server" },
+            messages: [{ role: "user", content: "Tell me about the sea" }],
+          }),
+        );
+        const call = await llm.nextCall();
+        await call.emit("The sea ");
+        await expect.poll(async () => (await readReply()).content).toBe("The sea ");
+        await execute("dpkg", "--install", "/packages/1.2.4.deb");
+        // The stream of the old server ends.
+        await Array.fromAsync(frames).catch(() => {});
+        await expect.poll(isHealthy, { timeout: SLOW_MS / 4 }).toBe(true);
+        const log = await execute("cat", "/log");
+        expect(log.match(/"message":"(Started|Stopped)"/g)).toEqual(
+          ["Started", "Stopped", "Started"].map((message) => `"message":"${message}"`),
+        );
+        await call.emit("is wide.");
+        await call.finish();
+        await expect.poll(readReply, { timeout: SLOW_MS / 4 }).toMatchObject({
+          content: "The sea is wide.",
+          status: "complete",
+        });
+
+        await execute("dpkg", "--remove", "parlor");
+        expect(await isHealthy()).toBe(false);
+        await execute("dpkg", "--install", "/packages/1.2.4.deb");
+        await expect.poll(isHealthy, { timeout: SLOW_MS / 4 }).toBe(true);
+        expect((await readReply()).content).toBe("The sea is wide.");
+        expect(await execute("dpkg", "--purge", "parlor")).toContain("Parlor: the data stays in /var/lib/parlor");
+        expect((await docker.run("exec", name, "test", "-s", "/var/lib/parlor/app.db")).code).toBe(0);
+        expect((await docker.run("exec", name, "test", "-e", "/usr/bin/parlor")).code).toBe(1);
+        expect((await docker.run("exec", name, "ls", "/etc/systemd/system/multi-user.target.wants")).stdout).not
+          .toContain("parlor");
+      });
+    },
+  );
+}

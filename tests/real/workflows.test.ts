@@ -30,7 +30,13 @@ describe.skipIf(TOOLS === undefined)("the workflows", () => {
   });
 
   test("shellcheck finds nothing in the scripts that they run or publish", async () => {
-    const paths = [".ci/run", "build/smoke_container.sh", "packaging/install.sh", "packaging/container/parlor.sh"];
+    const paths = [
+      ".ci/run",
+      "build/smoke_container.sh",
+      "packaging/install.sh",
+      "packaging/container/parlor.sh",
+      ...["postinst", "prerm", "postrm"].map((name) => `packaging/debian/${name}`),
+    ];
     expect(await run("usr/bin/shellcheck", ["--severity=warning", ...paths])).toEqual({ code: 0, output: "" });
   });
 });
