@@ -7,7 +7,7 @@ import { en, loadLater } from "../static/src/texts/en/en.ts";
 const ROOT = resolve(import.meta.dirname!, "..");
 /** Other programs: lines with their commands aren't checked. */
 const FOREIGN_COMMAND =
-  /\b(docker|docker compose|systemd-run|systemctl|ollama|llama-server|koboldcpp|vllm|litestream|sha256sum|npm|git|webui\.sh) /;
+  /\b(docker|docker compose|systemd-run|systemctl|ollama|llama-server|koboldcpp|vllm|litestream|oauth2-proxy|rsync|sha256sum|npm|git|webui\.sh) /;
 /** Flags of `parlor` and its commands that aren't configuration keys. */
 const COMMAND_FLAGS = [
   "help",

@@ -39,6 +39,9 @@ function listSchema(database: DatabaseSync): unknown[] {
   );
 }
 
+/** Tables of SQLite, of damage that was set aside, and of Litestream, which keeps two of its own in the database. */
+const FOREIGN = ["sqlite_", DAMAGED_TABLE, "_litestream_"];
+
 function isOwn(table: string): boolean {
-  return !table.startsWith("sqlite_") && !table.startsWith(DAMAGED_TABLE);
+  return !FOREIGN.some((prefix) => table.startsWith(prefix));
 }

@@ -45,12 +45,18 @@ test.each([
   expect(await checkItems(data, [SCHEMA_PATH])).toEqual(damages);
 });
 
-test("the schema of an earlier version, and a table that was put aside, are no damage", () => {
+test("the schema of an earlier version, a table that was put aside, and the tables of Litestream are no damage", () => {
   using earlier = createDatabase(":memory:", MIGRATIONS.at(-2)!.version);
   expect(checkSchema(earlier)).toEqual([]);
   using aside = createDatabase();
   aside.exec("CREATE TABLE manifest_damaged_9(path TEXT PRIMARY KEY) STRICT");
   expect(checkSchema(aside)).toEqual([]);
+  using replicated = createDatabase();
+  // https://github.com/benbjohnson/litestream/blob/v0.5.17/db.go
+  replicated.exec(
+    "CREATE TABLE _litestream_seq(id INTEGER PRIMARY KEY, seq INTEGER); CREATE TABLE _litestream_lock(id INTEGER)",
+  );
+  expect(checkSchema(replicated)).toEqual([]);
 });
 
 test("other white space in the schema's text is no damage", () => {
