@@ -210,6 +210,8 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
       expect(answer.status, path).toBe(200);
       expect(new Uint8Array(await answer.arrayBuffer())).toEqual(await Deno.readFile(`${uiFolder}${path}`));
     }
+    const { text } = await (await server.request("GET", "/api/changelog")).json();
+    expect(text).toBe(await Deno.readTextFile(`${ROOT}CHANGELOG.md`));
   });
 
   test("a demo chat is streamed, stored, and there again after a stop by signal", async () => {
