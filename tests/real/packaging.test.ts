@@ -119,14 +119,14 @@ describe.skipIf(PART === undefined)("the files for the stores", { timeout: 120_0
   if (!isLong()) return;
   test("Docker Compose reads the files without a warning", { timeout: BUILD_MS }, async () => {
     await run("bash", [SCRIPT, "compose", PART!]);
-    const variables = ["APP_DATA_DIR", "AppID", "DEVICE_DOMAIN_NAME", "NETWORK_IP", "PGID", "PUID"];
+    const variables = ["AppID", "DEVICE_DOMAIN_NAME", "NETWORK_IP", "PGID", "PUID"];
     // umbrelOS itself adds the image of its proxy.
     await Deno.writeTextFile(folder.file("umbrel.yaml"), "services: { app_proxy: { image: proxy } }\n");
     for (const path of COMPOSE_FILES) {
       const system = path.startsWith("umbrel") ? ["--file", folder.file("umbrel.yaml")] : [];
       const { success, stdout, stderr } = await new Deno.Command(`${PART}/docker-compose`, {
         args: ["--file", folder.file(path), ...system, "config"],
-        env: Object.fromEntries(variables.map((name) => [name, "1"])),
+        env: { APP_DATA_DIR: "/app-data", ...Object.fromEntries(variables.map((name) => [name, "1"])) },
       }).output();
       expect([path, success, new TextDecoder().decode(stderr)]).toEqual([path, true, ""]);
       expect(new TextDecoder().decode(stdout)).toContain("registry.example.org/parlor:1.2.3");
