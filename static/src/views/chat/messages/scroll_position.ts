@@ -157,9 +157,12 @@ interface Anchor {
 }
 
 /** Distances from the top of the view at which something to hold is looked for, in px: there are gaps between messages. */
-const ANCHORS_PX = [1, 24, 48, 96, 192];
+const ANCHORS_PX = [1, 24, 48, 96, 192, 288];
 
-/** Finds what stands at the top of the view: a text or picture and the message around it, which may outlive it. */
+/**
+ * Finds what stands at the top of the view: texts and pictures, and the message around the first, each of which may outlive
+ * the ones before it: a diagram takes the place of its source.
+ */
 function findAnchors(box: HTMLElement): Anchor[] {
   const { left, top } = box.getBoundingClientRect();
   const found = ANCHORS_PX.flatMap((px) => {
@@ -167,8 +170,11 @@ function findAnchors(box: HTMLElement): Anchor[] {
     const message = element?.closest(".message");
     return element && message && box.contains(message) ? [[element, message]] : [];
   });
-  const elements = found.find(([element]) => hasContent(element!)) ?? found[0] ?? [];
-  return elements.map((element) => ({ element, topPx: findTop(box, element) }));
+  const contents = found.filter(([element]) => hasContent(element!));
+  const [first] = contents.length > 0 ? contents : found;
+  if (!first) return [];
+  const elements = new Set([first[0]!, ...contents.map(([element]) => element!), first[1]!]);
+  return [...elements].map((element) => ({ element, topPx: findTop(box, element) }));
 }
 
 /** Whether the element itself shows something; what only contains others can keep its place while they move. */

@@ -251,3 +251,51 @@ test("loads older messages where a busy browser reports old places of the list's
     await eventually(getFirst, (id) => id !== before);
   }
 });
+
+test("what is read stands still where a taller block takes the place of the one at the top, as a diagram does of its source", async () => {
+  const paragraphs = Array.from(
+    { length: 40 },
+    (_, n) => `Paragraph ${n}. ${"The tide went out before noon. ".repeat(4)}`,
+  );
+  const source = `\`\`\`text\n${"A line\n".repeat(6)}\`\`\``;
+  const content = [...paragraphs.slice(0, 20), source, ...paragraphs.slice(20)].join("\n\n");
+  await using ui = await bench.open("/new", {
+    prepare: (api) => {
+      const question = { id: "q", role: "user", content: "Tell me" } as const;
+      api.addConversation("c2", "Replaced", [question, { id: "a", role: "assistant", content }]);
+    },
+  });
+  const { page, api } = ui;
+  // As in Safari, which holds nothing by itself.
+  await page.addInitScript(() => {
+    const { supports } = CSS;
+    CSS.supports = (...args: unknown[]) => args[0] !== "overflow-anchor" && Reflect.apply(supports, CSS, args);
+  });
+  await page.goto(`${api.origin}/c/c2`);
+  await page.locator(".composer-note").waitFor();
+  await page.locator(".reply .code-block").waitFor({ state: "attached" });
+  const box = page.locator(".message-scroll");
+  await box.evaluate((box: HTMLElement) => box.style.overflowAnchor = "none");
+  // Its last lines are seen.
+  const leave = () =>
+    box.evaluate((box) => {
+      const px = box.querySelector(".code-block")!.getBoundingClientRect().bottom - box.getBoundingClientRect().top -
+        60;
+      box.scrollTop += px;
+      return Math.abs(px);
+    });
+  await expect.poll(leave).toBeLessThan(1);
+  const moved = await box.evaluate(async (box) => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    const block = box.querySelector<HTMLElement>(".code-block")!;
+    const next = block.nextElementSibling!;
+    for (let n = 0; n < 3; n++) await frame();
+    const before = next.getBoundingClientRect().top;
+    const drawn = document.createElement("div");
+    drawn.style.height = `${block.offsetHeight + 200}px`;
+    block.replaceWith(drawn);
+    for (let n = 0; n < 5; n++) await frame();
+    return Math.round(next.getBoundingClientRect().top - before);
+  });
+  expect(Math.abs(moved)).toBeLessThanOrEqual(2);
+});
