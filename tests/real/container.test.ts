@@ -186,7 +186,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
   if (isLong()) {
     describe("started as root", () => {
       const asRoot = ["--user", "0:0", "--env", "PUID=1234", "--env", "PGID=1235"];
-      const capabilities = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"].flatMap((name) => ["--cap-add", name]);
+      const capabilities = ["CHOWN", "DAC_OVERRIDE", "KILL", "SETGID", "SETUID"].flatMap((name) => ["--cap-add", name]);
       let folder: string;
 
       beforeAll(async () => {
