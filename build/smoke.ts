@@ -54,7 +54,7 @@ export async function smoke(program: string): Promise<void> {
 }
 
 /** Reads standard output until the line with the address, then discards the rest. */
-async function readUrl(stdout: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> {
+export async function readUrl(stdout: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> {
   let text = "";
   const url = Promise.withResolvers<string>();
   (async () => {
