@@ -136,11 +136,15 @@ async function bundleScripts(
   entry: URL,
   options: UiBuildOptions,
 ): Promise<{ entry: Uint8Array; chunks: Map<string, Uint8Array>; worker: string | undefined }> {
-  const [chunks, worker] = await Promise.all([
-    bundle(entry, "bundle/page/", options).then((pieces) => options.isDev ? pieces : joinFirstLoad(pieces, options)),
-    // Developers get every build immediately, without intermediate caches.
-    options.isDev ? undefined : bundle(new URL("service_worker.ts", entry), "bundle/worker/", options),
-  ]).finally(() => Deno.remove(new URL("bundle/", options.dist), { recursive: true }).catch(() => {}));
+  // The worker comes after the page: on a new machine the first `deno bundle` installs the bundler, and two that do so at
+  // once remove it from under each other.
+  const [chunks, worker] = await bundle(entry, "bundle/page/", options).then((pieces) =>
+    Promise.all([
+      options.isDev ? pieces : joinFirstLoad(pieces, options),
+      // Developers get every build immediately, without intermediate caches.
+      options.isDev ? undefined : bundle(new URL("service_worker.ts", entry), "bundle/worker/", options),
+    ])
+  ).finally(() => Deno.remove(new URL("bundle/", options.dist), { recursive: true }).catch(() => {}));
   const main = chunks.get("main.js");
   if (main === undefined) throw new Error(`Can't bundle "${fileURLToPath(entry)}": the output has no main.js`);
   chunks.delete("main.js");
