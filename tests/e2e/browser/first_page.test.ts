@@ -100,7 +100,7 @@ test("a reply outlives a reload, shows live in a second browser, and its Stop wo
   for (const { page } of [ui, other]) {
     await page.locator(".reply .prose").getByText("Once upon a time there was", { exact: true }).waitFor();
   }
-  await other.page.getByRole("button", { name: "Stop" }).click();
+  await other.page.locator(".composer").getByRole("button", { name: "Stop" }).click();
   for (const { page } of [ui, other]) await page.locator(".ending", { hasText: "Stopped" }).waitFor();
   await call.over;
   await expect.poll(() => llm.chats).toHaveLength(1);

@@ -111,7 +111,7 @@ test("after Stop or a failure a queued message stays, and is edited, removed or 
     await page.getByRole("button", { name: "Queue", exact: true }).tap();
     await chips(page).getByText(text, { exact: true }).waitFor();
   }
-  await page.getByRole("button", { name: "Stop", exact: true }).tap();
+  await page.locator(".composer").getByRole("button", { name: "Stop", exact: true }).tap();
   await page.getByRole("log").getByText("Stopped", { exact: true }).waitFor();
   await page.getByRole("status").getByText("Not sent yet.").waitFor();
   await expect.poll(() => chips(page).count()).toBe(3);

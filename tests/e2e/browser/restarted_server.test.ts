@@ -80,7 +80,7 @@ test("Stop that is pressed while the server is away stops the reply and the mode
   await using asked = await askOnPage("s1");
   const { page } = asked;
   await server.kill();
-  await page.getByRole("button", { name: "Stop" }).click();
+  await page.locator(".composer").getByRole("button", { name: "Stop" }).click();
   await page.getByText("Stopping a reply").waitFor();
   server = await start();
   await until(async () => (await readReply("s1")).status === "stopped", "the reply is stopped");

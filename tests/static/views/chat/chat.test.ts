@@ -83,7 +83,7 @@ test("shows another device's reply live, and can stop it", async () => {
   reply.say("From elsewhere");
   await ui.page.getByText("From elsewhere").waitFor();
   await ui.page.getByRole("img", { name: "Reply in progress" }).waitFor();
-  await ui.page.getByRole("button", { name: "Stop" }).click();
+  await ui.page.locator(".composer").getByRole("button", { name: "Stop" }).click();
   await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
   expect(reply.message.status).toBe("stopped");
 });

@@ -269,7 +269,7 @@ test("Stop ends the reply of a temporary chat and keeps what arrived", async () 
   reply!.say("One, two");
   const said = ui.page.locator(".reply .prose").getByText("One, two");
   await said.waitFor();
-  await ui.page.getByRole("button", { name: "Stop" }).click();
+  await ui.page.locator(".composer").getByRole("button", { name: "Stop" }).click();
   await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
   await expect.poll(() => said.isVisible()).toBe(true);
 });
