@@ -1,4 +1,6 @@
 /** The files of packaging/ for the stores, with the addresses, the version and the checksums of a release filled in. */
+import { filesBelow } from "./files.ts";
+
 /** Version and addresses of a release. */
 export interface Release {
   /** `"1.2.3"`, or `"1.3.0-rc.1"` for a prerelease. */
@@ -25,11 +27,12 @@ export async function readPackaging(
 ): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const store of STORES) {
-    for await (const path of listFiles(new URL(`packaging/${store}/`, root), `${store}/`)) {
-      const text = await Deno.readTextFile(new URL(`packaging/${path}`, root));
+    const folder = new URL(`packaging/${store}/`, root);
+    for (const path of await filesBelow(folder)) {
+      const text = await Deno.readTextFile(new URL(path, folder));
       // Unraid's store reads only what Unraid itself would write: one line for each entry, and no comments.
       const published = text.replace("<!-- deno-fmt-ignore-file -->", '<?xml version="1.0"?>');
-      files.set(path, fillIn(published, release, checksums));
+      files.set(`${store}/${path}`, fillIn(published, release, checksums));
     }
   }
   return files;
@@ -60,11 +63,4 @@ export function findChecksum(checksums: string, file: string): string {
   const line = checksums.split("\n").find((each) => /^[0-9a-f]{64} {2}/.test(each) && each.slice(66) === file);
   if (line === undefined) throw new Error(`SHA256SUMS has no ${file}`);
   return line.slice(0, 64);
-}
-
-async function* listFiles(folder: URL, path: string): AsyncGenerator<string> {
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    if (isDirectory) yield* listFiles(new URL(`${name}/`, folder), `${path}${name}/`);
-    else yield path + name;
-  }
 }

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
+import { filesBelow } from "./files.ts";
 import { CURRENT_FILE, IN_USE_FILE } from "../routes/ui.ts";
 import type { BuiltFile } from "./ui.ts";
 
@@ -164,15 +165,6 @@ async function hashFiles(paths: readonly string[], folder: URL, more = ""): Prom
   const contents = await Promise.all(paths.map((path) => Deno.readFile(new URL(path, folder))));
   for (const [i, content] of contents.entries()) hash.update(`\0${paths[i]}\0${content.length}\0`).update(content);
   return hash.digest("hex");
-}
-
-/** Returns the paths of all files in a folder, sorted. */
-async function filesBelow(folder: URL): Promise<string[]> {
-  const entries = await Array.fromAsync(Deno.readDir(folder));
-  const paths = entries.map(async ({ name, isDirectory }) =>
-    isDirectory ? (await filesBelow(new URL(`${name}/`, folder))).map((path) => `${name}/${path}`) : [name]
-  );
-  return (await Promise.all(paths)).flat().sort();
 }
 
 function pathOf(builds: URL, name: string): string {

@@ -1,5 +1,7 @@
 /** Puts the pages of the site together: docs/, the changelog, a home page made from README.md, the API reference. */
 import { dirname, join, posix } from "node:path";
+import { pathToFileURL } from "node:url";
+import { filesBelow } from "../files.ts";
 import { type OpenApiDocument, type ReferencePage, renderReference } from "./reference.ts";
 
 /** Pages outside of docs/, and their paths in the site. */
@@ -84,14 +86,9 @@ const NAV: SiteLink[] = [
 /** Finds what the site has of the repository: paths in it, and their paths in the site. */
 async function listSources(root: string): Promise<Map<string, string>> {
   const sources = new Map(Object.entries(OTHER_PAGES));
-  const visit = async (folder: string) => {
-    for await (const { name, isDirectory } of Deno.readDir(join(root, folder))) {
-      const path = `${folder}/${name}`;
-      if (isDirectory) await visit(path);
-      else if (!name.startsWith(".")) sources.set(path, path.replace(/^docs\//, "").replace(/README\.md$/, "index.md"));
-    }
-  };
-  await visit("docs");
+  for (const path of await filesBelow(pathToFileURL(`${root}/docs/`))) {
+    if (!posix.basename(path).startsWith(".")) sources.set(`docs/${path}`, path.replace(/README\.md$/, "index.md"));
+  }
   return sources;
 }
 

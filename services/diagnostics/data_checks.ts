@@ -66,7 +66,7 @@ async function checkModes(dataDir: string): Promise<Finding[]> {
   const found: Finding[] = [];
   const { mode, uid } = await Deno.stat(dataDir);
   if (uid !== null && uid !== Deno.uid() && Deno.uid() !== 0) {
-    // A folder that can be used all the same, as in a container with any uid: then the server's files are this user's.
+    // It can still be used, as in a container with any uid, if the server's files belong to this user.
     const lock = await Deno.lstat(join(dataDir, LOCK_FILE_NAME)).catch(() => undefined);
     found.push(
       lock?.uid === Deno.uid()

@@ -222,7 +222,7 @@ export class ReleaseCheck {
     this.#setting = new SealedSetting(deps, { key: KEY, label: "release check", defaults: { checkedAtMs: null } });
   }
 
-  /** Host that is asked; `undefined` if there is no address, so that nothing is ever asked. */
+  /** Host to ask; `undefined` without an address. */
   get host(): string | undefined {
     return this.#deps.source && new URL(this.#deps.source.url).host;
   }

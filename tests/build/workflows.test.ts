@@ -177,7 +177,14 @@ test("build/release.ts writes the files of a release, with the command in the wo
   for (
     const name of [
       ...["deno.json", "deno.lock", "project.json", "compose.yaml", "compose.secret.yaml", "CHANGELOG.md", "LICENSE"],
-      ...["build/deb.ts", "build/packaging.ts", "build/project.ts", "build/release.ts", "services/platform/project.ts"],
+      ...[
+        "build/deb.ts",
+        "build/files.ts",
+        "build/packaging.ts",
+        "build/project.ts",
+        "build/release.ts",
+        "services/platform/project.ts",
+      ],
     ]
   ) {
     await Deno.copyFile(name, folder.file(name));

@@ -182,7 +182,7 @@ test("a failed request is said, isn't repeated on the same day, and keeps what w
   expect(releases.requests).toHaveLength(2);
 });
 
-test("without an address nothing is asked, and the page is told so", async () => {
+test("without an address, no request is sent, and the API says so", async () => {
   await using app = await openTestApp({ config: { releasesUrl: null } });
   await app.patch("/api/settings", { check_releases: true });
   await app.services.runMaintenance();

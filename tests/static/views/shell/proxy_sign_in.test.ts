@@ -1,4 +1,4 @@
-/** The page behind a proxy with a sign-in of its own, which ends while the page is open. */
+/** The page behind a sign-in proxy whose session expires while the page is open. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findSmallTargets } from "../../../helpers/browser/browser.ts";
 import { openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/browser/ui_page.ts";

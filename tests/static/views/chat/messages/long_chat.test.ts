@@ -252,7 +252,7 @@ test("loads older messages where a busy browser reports old places of the list's
   }
 });
 
-test("what is read stands still where a taller block takes the place of the one at the top, as a diagram does of its source", async () => {
+test("the reading position holds when a taller block replaces the one at the top, as a diagram replaces its source", async () => {
   const paragraphs = Array.from(
     { length: 40 },
     (_, n) => `Paragraph ${n}. ${"The tide went out before noon. ".repeat(4)}`,
